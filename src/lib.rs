@@ -1,0 +1,10 @@
+//! TileFoundry reads `.tf` programs and answers questions about them.
+//!
+//! Data flows down this list, and a module uses only those above it.
+
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+pub mod base;
+pub mod diag;
+pub mod types;

@@ -1,0 +1,2 @@
+//! The `tilefoundry` binary.
+fn main() {}

@@ -1,0 +1,3 @@
+//! Dtypes, symbolic extents, placements and types.
+
+pub mod dtype;
