@@ -1,0 +1,3 @@
+//! Tokens, the syntax tree, the parser and the formatter.
+
+pub mod ast;
