@@ -1,3 +1,4 @@
 //! Dtypes, symbolic extents, placements and types.
 
+pub mod dim;
 pub mod dtype;
