@@ -9,3 +9,7 @@ pub mod base;
 pub mod diag;
 pub mod syntax;
 pub mod types;
+
+pub mod ops;
+
+pub mod graph;

@@ -66,6 +66,33 @@ codes! {
         "Paths in `use \"f.tf\"` and `config c = \"f.json\"` are relative to the file that names them.";
     ReservedWord = "0107", "reserved-word", Error, "a word of other languages that `.tf` does not have",
         "`if`, `else`, `while`, `loop`, `fn`, `struct`, `def`, `break` and `continue` are reserved to say what to write instead: `match` on compile-time values, `where` on tensors, `for` with a range, `func`.";
+    // 02xx: names, types, shapes
+    Internal = "0200", "internal", Error, "the compiler met a state it believes impossible",
+        "This is a defect of the compiler, not of the program. The message says where; please report it with the program.";
+    UnknownName = "0201", "unknown-name", Error, "a name is not declared here",
+        "The name is neither a parameter, a `let`, a const, a dim, a weight of this module, nor an import. The message offers the nearest name. Ops need no `use`; functions of the standard library do: `use std::nn::{softmax};`.";
+    UnknownOp = "0202", "unknown-op", Error, "a call names no op and no function",
+        "Call position looks up functions of this file, imports, and the ops of the registry. The message offers the nearest one. `spec ops` lists the ops.";
+    UnknownAttr = "0203", "unknown-attribute", Error, "a call gives an attribute that the op or function does not have",
+        "Attributes are given by name, `sum(x, dim = -1, keepdim = true)`. The message lists those that exist.";
+    BadArgs = "0204", "bad-arguments", Error, "a call has too many, too few or unfitting arguments",
+        "Tensors and the one obvious attribute are positional, every other attribute is `name = value`. The message shows the signature.";
+    DTypeMismatch = "0205", "dtype-mismatch", Error, "two dtypes that must agree differ",
+        "There is no implicit conversion: `cast(x, bf16)` converts. A literal takes the other operand's dtype.";
+    ShapeMismatch = "0206", "shape-mismatch", Error, "two shapes that must agree differ",
+        "Elementwise operators broadcast right-aligned: extents must be equal or 1. Other ops state their own rule. Both shapes are shown with the axis at fault.";
+    RankMismatch = "0207", "rank-mismatch", Error, "a tensor has the wrong number of axes",
+        "The message gives the rank expected and found. `unsqueeze`, `squeeze` and `reshape` change a rank.";
+    ReshapeSize = "0208", "reshape-size", Error, "a reshape would change the number of elements",
+        "The product of the new extents must equal that of the old ones, for every value of the dims.";
+    Undecided = "0209", "undecided-extent", Error, "whether two extents agree cannot be decided",
+        "Shapes must agree for every value of the dims. Both expressions are shown. Write both with the same dims, or bound a dim by a `match`.";
+    BadDType = "0210", "bad-dtype", Error, "an op does not take this dtype",
+        "The message says which dtypes the op takes. `cast` converts first.";
+    BadAxis = "0211", "bad-axis", Error, "an axis number is outside the tensor's rank",
+        "Axes run from 0 to rank - 1, or from -rank to -1 counted from the end.";
+    BadAttr = "0212", "bad-attribute", Error, "an attribute's value does not fit",
+        "The message says what the attribute takes.";
 }
 
 #[cfg(test)]

@@ -2,3 +2,6 @@
 
 pub mod dim;
 pub mod dtype;
+pub mod num;
+pub mod placement;
+pub mod ty;
