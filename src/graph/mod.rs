@@ -5,7 +5,7 @@
 //! loop's carried value). A *node* computes values from values. Loops, meshes, roles and matches
 //! are nodes that own *regions*; a region lists its nodes in program order and may use values of
 //! the regions around it. Edges are uses. Regions make order explicit, so the graph of uses is
-//! acyclic; [`verify`](verify::verify) holds every graph against these rules, and a verified graph
+//! acyclic; `verify` holds every graph against these rules, and a verified graph
 //! cannot make analysis or evaluation panic.
 //!
 //! Extents, bounds and window starts are symbolic ([`Expr`]); a rank-0 integer tensor used as a
@@ -261,11 +261,7 @@ impl Graph {
 
     fn add_edge(&mut self, v: ValueId, to: NodeId) {
         if let Def::Node(from, _) = self.value(v).def {
-            self.flow.add_edge(
-                NodeIndex::new(from.0 as usize),
-                NodeIndex::new(to.0 as usize),
-                v,
-            );
+            self.flow.add_edge(NodeIndex::new(from.0 as usize), NodeIndex::new(to.0 as usize), v);
         }
     }
 

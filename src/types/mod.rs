@@ -1,7 +1,11 @@
-//! Dtypes, symbolic extents, placements and types.
+//! Dtypes, symbolic extents, placements, types and tensors.
 
+mod block;
+mod cast;
+pub mod convert;
 pub mod dim;
 pub mod dtype;
 pub mod num;
 pub mod placement;
 pub mod ty;
+pub mod value;
