@@ -56,31 +56,32 @@ pub(super) fn device(
     lookup: impl Fn(&str) -> Option<String>,
 ) -> Result<Target, TargetError> {
     let mut r = Reader::new(id, text);
-    let Some(mut t) = r.root() else { return Err(TargetError { problems: r.problems }) };
+    let Some(mut t) = r.root() else { return Err(TargetError { problems: r.into_problems() }) };
     header(&mut r, &mut t, DocumentKind::Device, id);
     let name = t.str(&mut r, "name").unwrap_or_default();
     let Some(node) = t.get("architecture") else {
         r.problem(0..0, "", "expected the string `architecture`", None);
-        return Err(TargetError { problems: r.problems });
+        return Err(TargetError { problems: r.into_problems() });
     };
     let Some(arch) = r.as_str("architecture", &node) else {
-        return Err(TargetError { problems: r.problems });
+        return Err(TargetError { problems: r.into_problems() });
     };
     let Some(arch_text) = lookup(&arch).or_else(|| builtin_architecture(&arch).map(str::to_string))
     else {
         let help = suggest(&arch, super::architecture_ids());
         let message = format!("expected a known architecture, found `{arch}`");
         r.problem(node.span, "architecture", message, help);
-        return Err(TargetError { problems: r.problems });
+        return Err(TargetError { problems: r.into_problems() });
     };
     let mut ra = Reader::new(&arch, &arch_text);
     let draft = architecture(&mut ra, &arch);
     if !ra.problems.is_empty() {
         // A device cannot be read against a broken architecture without false alarms.
-        r.problems.extend(ra.problems);
-        return Err(TargetError { problems: r.problems });
+        let mut problems = r.into_problems();
+        problems.extend(ra.into_problems());
+        return Err(TargetError { problems });
     }
-    let Some(mut draft) = draft else { return Err(TargetError { problems: r.problems }) };
+    let Some(mut draft) = draft else { return Err(TargetError { problems: r.into_problems() }) };
     doc::sections(&mut r, &mut t, &mut draft);
     t.finish(&mut r);
     finish(r, ra, id, name, arch, draft)
@@ -182,8 +183,8 @@ fn finish(
     if gmem && !draft.peak.contains_key("gmem") {
         both.required::<f64>("rates.peak.gmem".into(), None);
     }
-    let mut problems: Vec<Problem> = both.device.problems;
-    problems.extend(both.architecture.problems);
+    let mut problems: Vec<Problem> = both.device.into_problems();
+    problems.extend(both.architecture.into_problems());
     if !problems.is_empty() {
         return Err(TargetError { problems });
     }

@@ -86,7 +86,8 @@ impl DocumentKind {
     }
 }
 
-/// Why there is no target: at least one problem, in the order of the text.
+/// Why there is no target: at least one problem; those of the device before those of its
+/// architecture, each in the order of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetError {
     pub problems: Vec<Problem>,
@@ -511,6 +512,6 @@ pub fn check(
     if r.problems.is_empty() {
         Ok(DocumentKind::Architecture)
     } else {
-        Err(TargetError { problems: r.problems })
+        Err(TargetError { problems: r.into_problems() })
     }
 }

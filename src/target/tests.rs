@@ -164,7 +164,11 @@ fn instruction_families() {
     assert_eq!(a100.matrix(F8e4m3, F8e4m3, F32).count(), 0);
     let b200 = target("nvidia.b200_sxm");
     assert!(b200.instruction("wgmma").is_none());
-    assert_eq!(b200.instruction("tcgen05").unwrap().acc, ["tmem"]);
+    let tcgen05 = b200.instruction("tcgen05").unwrap();
+    assert_eq!(tcgen05.acc, ["tmem"]);
+    let f4 = DType::F4e2m1;
+    assert!(tcgen05.forms.iter().any(|f| f.fits(f4, f4, F32, [128, 256, 64])));
+    assert!(!tcgen05.forms.iter().any(|f| f.fits(f4, f4, F32, [64, 256, 64])));
 }
 
 const TINY_ARCH: &str = r#"
@@ -360,4 +364,37 @@ fn unknown_ids() {
     assert!(e.ends_with("did you mean `nvidia.a100_sxm_80gb`?"), "{e}");
     let e = Target::builtin("abacus").unwrap_err().to_string();
     assert!(e.contains("known targets: `cpu.generic_x86_64`, `nvidia.a100_sxm_80gb`"), "{e}");
+}
+
+#[test]
+fn damaged_documents_are_problems_and_no_panics() {
+    let device = builtin_device("nvidia.h200_sxm").unwrap();
+    let arch = builtin_architecture("sm_90").unwrap();
+    let without = |text: &str, skip: usize| {
+        let kept = text.lines().enumerate().filter(|(i, _)| *i != skip).map(|(_, l)| l);
+        kept.collect::<Vec<_>>().join("\n")
+    };
+    for i in 0..device.lines().count() {
+        let _ = Target::parse("nvidia.h200_sxm", &without(device, i), |_| None);
+    }
+    for i in 0..arch.lines().count() {
+        let text = without(arch, i);
+        let _ = Target::parse("nvidia.h200_sxm", device, |_| Some(text.clone()));
+    }
+    for end in (0..device.len()).step_by(97).filter(|e| device.is_char_boundary(*e)) {
+        let cut = device.get(..end).unwrap();
+        assert!(Target::parse("nvidia.h200_sxm", cut, |_| None).is_err(), "{end}");
+    }
+}
+
+#[test]
+fn facts_are_listed_exactly() {
+    let rows = target("nvidia.h200_sxm").facts();
+    let row = |path: &str| rows.iter().find(|r| r.path == path).unwrap();
+    let smem = row("storages.smem.capacity");
+    assert_eq!((smem.value.as_deref(), smem.unit.as_str()), (Some("232448"), "B"));
+    assert_eq!(row("clocks.peak").value.as_deref(), Some("1982717803"));
+    assert_eq!(row("rates.peak.tensor.bf16").value.as_deref(), Some("989500000000000"));
+    assert_eq!(row("costs.launch").value, None);
+    assert!(rows.windows(2).all(|w| w[0].path != w[1].path));
 }

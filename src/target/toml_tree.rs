@@ -201,6 +201,12 @@ impl Reader {
         self.problem(span, path, message, help);
     }
 
+    /// The problems in the order of the text.
+    pub fn into_problems(mut self) -> Vec<Problem> {
+        self.problems.sort_by_key(|p| p.span.start);
+        self.problems
+    }
+
     fn wrong_type(&mut self, path: &str, expected: &str, node: &Node) {
         let found = node.found();
         self.problem(node.span.clone(), path, format!("expected {expected}, found {found}"), None);
