@@ -7,4 +7,5 @@
 
 pub mod base;
 pub mod diag;
+pub mod tensorio;
 pub mod types;
