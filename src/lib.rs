@@ -15,6 +15,8 @@ pub mod target;
 
 pub mod types;
 
+pub mod tensorio;
+
 pub mod ops;
 
 pub mod graph;

@@ -65,7 +65,11 @@ codes! {
     FileNotFound = "0106", "file-not-found", Error, "a file named by `use` or `config` does not exist or cannot be read",
         "Paths in `use \"f.tf\"` and `config c = \"f.json\"` are relative to the file that names them.";
     ReservedWord = "0107", "reserved-word", Error, "a word of other languages that `.tf` does not have",
-        "`if`, `else`, `while`, `loop`, `fn`, `struct`, `def`, `break` and `continue` are reserved to say what to write instead: `match` on compile-time values, `where` on tensors, `for` with a range, `func`.";
+        "`if`, `else`, `while`, `loop`, `fn`, `struct`, `def`, `break` and `continue` are reserved to say what to write instead:\n\n    if n < 4 { a } else { b }     // n is a dim or const: match n { 0..=3 => a, _ => b }\n    if mask { a } else { b }      // mask is a tensor:    where(mask, a, b)\n    while i < n { }               // for i in 0..n { }\n    fn f(x: f32[4]) { x }         // func f(x: f32[4]) { x }\n\nA loop makes all its trips, so there is no `break`: give `for` a shorter range.";
+    MisplacedDoc = "0108", "misplaced-doc", Warning, "a doc comment that documents nothing",
+        "`///` documents the item after it, and `//!` at the top of a file documents the file. Anywhere else they are kept as comments, but no tool shows them. Use `//` there:\n\n    func f(x: f32[4]) -> f32[4] {\n        /// twice x               // warning: no item follows; write `// twice x`\n        x + x\n    }";
+    FileTooLarge = "0109", "file-too-large", Error, "a source file is larger than 4 GiB",
+        "Positions in a source file are 32 bits wide. Data belongs into a weight or a config file, not into the program.";
     // 02xx: names, types, shapes
     Internal = "0200", "internal", Error, "the compiler met a state it believes impossible",
         "This is a defect of the compiler, not of the program. The message says where; please report it with the program.";
@@ -93,11 +97,6 @@ codes! {
         "Axes run from 0 to rank - 1, or from -rank to -1 counted from the end.";
     BadAttr = "0212", "bad-attribute", Error, "an attribute's value does not fit",
         "The message says what the attribute takes.";
-        "`if`, `else`, `while`, `loop`, `fn`, `struct`, `def`, `break` and `continue` are reserved to say what to write instead:\n\n    if n < 4 { a } else { b }     // n is a dim or const: match n { 0..=3 => a, _ => b }\n    if mask { a } else { b }      // mask is a tensor:    where(mask, a, b)\n    while i < n { }               // for i in 0..n { }\n    fn f(x: f32[4]) { x }         // func f(x: f32[4]) { x }\n\nA loop makes all its trips, so there is no `break`: give `for` a shorter range.";
-    MisplacedDoc = "0108", "misplaced-doc", Warning, "a doc comment that documents nothing",
-        "`///` documents the item after it, and `//!` at the top of a file documents the file. Anywhere else they are kept as comments, but no tool shows them. Use `//` there:\n\n    func f(x: f32[4]) -> f32[4] {\n        /// twice x               // warning: no item follows; write `// twice x`\n        x + x\n    }";
-    FileTooLarge = "0109", "file-too-large", Error, "a source file is larger than 4 GiB",
-        "Positions in a source file are 32 bits wide. Data belongs into a weight or a config file, not into the program.";
 }
 
 #[cfg(test)]
