@@ -254,7 +254,9 @@ pub fn write_npy(tensor: &Tensor) -> Vec<u8> {
         DType::U8 => "|u1",
         DType::Bool => "|b1",
     };
-    let extents: String = tensor.shape().iter().map(|d| format!("{d}, ")).collect();
+    // As Python writes a tuple: `()`, `(2,)`, `(2, 3)`.
+    let extents: Vec<String> = tensor.shape().iter().map(usize::to_string).collect();
+    let extents = extents.join(", ") + if tensor.rank() == 1 { "," } else { "" };
     let mut header =
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({extents}), }}");
     let unpadded = MAGIC.len() + 4 + header.len() + 1;
