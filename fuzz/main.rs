@@ -20,6 +20,9 @@ use tilefoundry::tensorio::{self, Kind};
 /// What a target makes of an input: a text that tells accepted inputs apart, `None` if refused.
 type Run = fn(&[u8]) -> Option<String>;
 
+/// A mutation that knows the format; `None` when it does not apply.
+type Mutate = fn(&mut Rng, &[u8]) -> Option<Vec<u8>>;
+
 struct Target {
     name: &'static str,
     run: Run,
@@ -27,7 +30,7 @@ struct Target {
     endings: &'static [&'static str],
     handmade: fn() -> Vec<Vec<u8>>,
     /// Mutates what a checksum would otherwise guard.
-    structured: Option<fn(&mut Rng, &[u8]) -> Option<Vec<u8>>>,
+    structured: Option<Mutate>,
 }
 
 static TARGETS: [Target; 3] = [

@@ -199,7 +199,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Tensor, ReadError> {
     let value = |shape, data: &[u8]| {
         Tensor::from_bytes(dtype, shape, data).map_err(|e| ReadError::new(e.to_string()).at(start))
     };
-    if !swapped && !(fortran && shape.len() > 1) {
+    let ordered = !fortran || shape.len() <= 1;
+    if ordered && !swapped {
         return value(shape, data);
     }
     let mut strides = vec![0; shape.len()];
