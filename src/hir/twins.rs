@@ -1,0 +1,1 @@
+//! Twins: held against their modules.
