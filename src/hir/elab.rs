@@ -52,6 +52,8 @@ pub struct Elab<'p> {
     /// Placements that annotations demand of values.
     pub annotated: HashMap<ValueId, (Placement, Span)>,
     pub weights: HashMap<String, ValueId>,
+    /// In a twin's function: the module it stands for.
+    pub twin: Option<ItemRef>,
     /// Division in an extent must be exact.
     pub exact: bool,
     /// Consts and types are folded here: no tensors.
@@ -81,6 +83,7 @@ impl<'p> Elab<'p> {
             calls: vec![],
             annotated: HashMap::new(),
             weights: HashMap::new(),
+            twin: None,
             exact: false,
             constant: false,
             depth: 0,
@@ -153,7 +156,10 @@ impl<'p> Elab<'p> {
                 let name = show_path(path);
                 self.error(Code::BadArgs, path.span, format!("`{name}` is a file, not a value"))
             }
-            None => self.unknown(path),
+            None => match self.module_name(path) {
+                Some(v) => v,
+                None => self.unknown(path),
+            },
         }
     }
 
