@@ -6,9 +6,16 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod base;
+
 pub mod diag;
+
 pub mod syntax;
+
+pub mod target;
+
 pub mod types;
+
+pub mod tensorio;
 
 pub mod ops;
 

@@ -55,17 +55,21 @@ codes! {
     NotUtf8 = "0101", "not-utf8", Error, "a source file is not valid UTF-8",
         "A `.tf` file is UTF-8 text. The message names the offset of the first byte that is not. Convert the file, for example with `iconv -f latin1 -t utf-8`.";
     BadToken = "0102", "bad-token", Error, "a character or literal that the language does not have",
-        "The lexer met a character outside the language, a number stuck to letters such as `32x`, or a string that does not end on its line. A float has digits on both sides of its dot: `1.0`, not `1.` or `.5`.";
+        "The lexer met a character outside the language, a number stuck to letters such as `32x`, an integer over 64 bits, a string that does not end on its line, or an operator of another language. A float has digits on both sides of its dot, so that `1..4` is a range:\n\n    const EPS = 1.;      // error: write 1.0\n    const HALF = .5;     // error: write 0.5\n    let n = 2 & mask;    // error: `&&` on conditions, `bit_and` on integer tensors\n\nThe lexer goes on with the token that was most likely meant, so one bad token is one message.";
     Syntax = "0103", "syntax-error", Error, "the text does not fit the grammar",
-        "The parser expected something else here. It goes on at the next statement or item, so that independent errors are reported in one run.";
-    Unclosed = "0104", "unclosed-bracket", Error, "a bracket or brace is not closed",
-        "A `(`, `[` or `{` has no partner before the next item or the end of the file. Where indentation tells which brace was meant, the message points at that one.";
+        "The parser expected something else here. It goes on at the next statement or item, so that independent errors are reported in one run, at most one for each line.\n\n    let a = x * ;        // error: expected an expression, found `;`\n    let b = f(x y);      // error: expected `,` after `x`\n    const N = 4          // error: expected `;` after `4`\n\nNames that a skipped statement would have declared count as declared.";
+    Unclosed = "0104", "unclosed-bracket", Error, "a bracket or brace has no partner",
+        "A `(`, `[` or `{` is not closed before the next statement, item or the end of the file, or a closing one closes nothing. Where the braces of a file do not balance, their indentation tells which one was meant, and the message points at that one.\n\n    let a = reshape(x, [M, N);    // error: `[` is not closed before `)`\n    func f(x: f32[4]) {           // error: `{` is not closed before the next item\n        x\n    func g(x: f32[4]) { x }";
     TooDeep = "0105", "nested-too-deep", Error, "expressions or blocks are nested too deeply",
-        "Nesting is limited so that no input can exhaust the stack. Name parts with `let` to flatten it.";
+        "Nesting is limited, to 200 brackets and blocks and to 500 operations of one expression, so that no input can exhaust the stack. Name parts with `let` to flatten it:\n\n    let low = a0 + a1 + a2;\n    let high = a3 + a4 + a5;\n    low + high";
     FileNotFound = "0106", "file-not-found", Error, "a file named by `use` or `config` does not exist or cannot be read",
         "Paths in `use \"f.tf\"` and `config c = \"f.json\"` are relative to the file that names them.";
     ReservedWord = "0107", "reserved-word", Error, "a word of other languages that `.tf` does not have",
-        "`if`, `else`, `while`, `loop`, `fn`, `struct`, `def`, `break` and `continue` are reserved to say what to write instead: `match` on compile-time values, `where` on tensors, `for` with a range, `func`.";
+        "`if`, `else`, `while`, `loop`, `fn`, `struct`, `def`, `break` and `continue` are reserved to say what to write instead:\n\n    if n < 4 { a } else { b }     // n is a dim or const: match n { 0..=3 => a, _ => b }\n    if mask { a } else { b }      // mask is a tensor:    where(mask, a, b)\n    while i < n { }               // for i in 0..n { }\n    fn f(x: f32[4]) { x }         // func f(x: f32[4]) { x }\n\nA loop makes all its trips, so there is no `break`: give `for` a shorter range.";
+    MisplacedDoc = "0108", "misplaced-doc", Warning, "a doc comment that documents nothing",
+        "`///` documents the item after it, and `//!` at the top of a file documents the file. Anywhere else they are kept as comments, but no tool shows them. Use `//` there:\n\n    func f(x: f32[4]) -> f32[4] {\n        /// twice x               // warning: no item follows; write `// twice x`\n        x + x\n    }";
+    FileTooLarge = "0109", "file-too-large", Error, "a source file is larger than 4 GiB",
+        "Positions in a source file are 32 bits wide. Data belongs into a weight or a config file, not into the program.";
     // 02xx: names, types, shapes
     Internal = "0200", "internal", Error, "the compiler met a state it believes impossible",
         "This is a defect of the compiler, not of the program. The message says where; please report it with the program.";
