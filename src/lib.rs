@@ -20,3 +20,5 @@ pub mod tensorio;
 pub mod ops;
 
 pub mod graph;
+
+pub mod eval;
