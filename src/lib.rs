@@ -22,3 +22,4 @@ pub mod ops;
 pub mod graph;
 
 pub mod eval;
+pub mod hir;

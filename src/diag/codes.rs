@@ -131,6 +131,103 @@ codes! {
         "Files bind to parameters by position, or one file by the names of its tensors. The message lists what is missing and what is left over.";
     NoReference = "0424", "no-reference", Error, "a predicate needs a reference and there is none",
         "Only `finite` looks at one side. Give `--expected`, or check a twin against its module.";
+    UnknownImport = "0213", "unknown-import", Error, "an import names nothing that exists",
+        "`use std::nn::{softmax};` imports functions of the standard library, `use \"f.tf\" as f;` another file. Ops need no import.";
+    ImportCycle = "0214", "import-cycle", Error, "a file imports itself, directly or through others",
+        "Files that need each other's items belong into one file, or the shared items into a third.";
+    DeclaredTwice = "0215", "declared-twice", Error, "a name is declared twice in one place",
+        "Names of a file, of a module, and of the axes of a mesh are unique. A `let` may shadow an earlier one.";
+    BadDim = "0216", "bad-dim", Error, "the bounds of a dim do not fit",
+        "A dim has constant, inclusive bounds that are not negative: `dim ctx in 1..=8192;`.";
+    NotConstant = "0217", "not-constant", Error, "something that must be known at compile time is not",
+        "Consts, extents, patterns and attributes are folded while the program is read. Data may be used as a number only in subscripts and loop bounds, and then needs a `range`.";
+    ConstCycle = "0218", "const-cycle", Error, "a const is defined by itself",
+        "The consts on the way form a circle; one of them must be given a value.";
+    LiteralRange = "0219", "literal-range", Warning, "a literal is no value of the dtype it takes",
+        "A literal takes the other operand's dtype. `x * 1e6` with x in f16 multiplies by infinity, and `i * 0.5` with i in i32 by 0. Cast the tensor first.";
+    NotANumber = "0220", "not-a-number", Error, "a number was expected",
+        "Subscripts, extents and loop bounds are integers. A rank-0 integer tensor counts as one where its source is a parameter with a range: `lens: i32[B] range 1..=4096`.";
+    TooLarge = "0221", "too-large", Error, "a tensor has more elements than can be counted safely",
+        "Element counts are limited to 2^46, so that bytes and work fit 64 bits.";
+    DivByZero = "0222", "division-by-zero", Error, "a division of numbers by what may be zero",
+        "Bound the divisor: a `dim` starts at 1, or a `match` arm excludes 0.";
+    InexactExtent = "0223", "inexact-extent", Error, "a division in an extent is not exact",
+        "In a type's extent `/` must divide exactly; `ceil_div(a, b)` rounds up.";
+    BadExtent = "0224", "bad-extent", Error, "an extent is negative, or a mesh axis is empty",
+        "Extents are zero or more; a mesh axis has at least one position.";
+    VaryingExtent = "0225", "varying-extent", Error, "an extent depends on a coordinate, a loop variable or data",
+        "Extents never vary. A range of varying length is walked in windows of one length: `for w in tile(a..b, 64, pad = 0.0)`, where `w.valid` tells which elements exist.";
+    WindowBounds = "0226", "window-bounds", Error, "a subscript reaches outside the tensor",
+        "Subscripts are checked for every value of the dims, coordinates and loop variables. Where the bounds cannot be decided they are checked when the program is evaluated.";
+    Recursion = "0227", "recursion", Error, "a function calls itself",
+        "Calls are pasted where they stand, so there is no recursion. A `for` loop repeats.";
+    InoutMismatch = "0228", "inout-mismatch", Error, "`inout` at a call and in the declaration differ",
+        "A parameter that a function updates is marked in both places: `func step(inout kc: T)` and `step(inout kc)`.";
+    InoutOverlap = "0229", "inout-overlap", Error, "two inout arguments of one call overlap",
+        "Each inout argument is one buffer that the call may write; two of them must not share elements.";
+    BadReturn = "0230", "bad-return", Error, "a body does not give the declared result",
+        "The last expression of a block, without `;`, is its value.";
+    BadBoundary = "0231", "bad-boundary", Error, "an entry or pub function has a signature that no caller outside can use",
+        "Boundaries take tensors and return tensors. Symbolic extents are dims, not generics; numbers are dims or consts.";
+    NoValue = "0232", "no-value", Error, "a statement without a value is bound to a name",
+        "A `for`, and a block whose last expression ends in `;`, have no value.";
+    BadPattern = "0233", "bad-pattern", Error, "a pattern does not fit the value",
+        "`let (a, b) = e;` takes a tuple of two. `_` drops a part.";
+    BadAssign = "0234", "bad-assignment", Error, "the left side cannot be assigned",
+        "A `let mut` variable, an `inout` parameter, or a window of one stands left of `=`.";
+    NotMutable = "0235", "not-mutable", Error, "a name is assigned that is not `mut`",
+        "`let mut acc = ..` declares a variable; a parameter is updated when it is `inout`.";
+    NumberCarried = "0236", "number-carried", Error, "a compile-time number changes in a loop or block",
+        "Numbers are folded while the program is read. What changes from trip to trip is a tensor, or the loop's own variable.";
+    NonExhaustive = "0237", "non-exhaustive-match", Error, "a match does not cover all values",
+        "The arms of a `match` cover the value's bounds exactly. The message names the first range that is missing.";
+    UnreachableArm = "0238", "unreachable-arm", Warning, "an arm of a match is never chosen",
+        "Earlier arms, or the bounds of the matched value, leave nothing for it.";
+    // 03xx: placement, meshes, hints, twins
+    BadPlacement = "0301", "bad-placement", Error, "a placement does not fit where it stands",
+        "A placement is a storage with one entry for each axis: `rmem[4096 @ g.row, 2048]`. It stands after `in`, or as the second argument of `reshard`.";
+    BadSplit = "0302", "bad-split", Error, "the factors of an axis do not multiply to its extent",
+        "`(8 @ g.row, 16, 32 @ t.row)` is an axis of 4096, major factor first. `pad(..)` allows the product to be larger.";
+    Indivisible = "0303", "indivisible", Error, "a split or tiling does not divide evenly",
+        "A padded split, `pad(11, 256 @ t.x)`, covers an axis of 2688 with 2816 slots: the tail does not exist logically and costs count it. For a loop, `tile(r, 64, pad = v)` lets the last window run past the end.";
+    UnknownLevel = "0304", "unknown-level", Error, "a mesh is made over a level that the topology does not have",
+        "`topology cta = 132, thread = 256;` names the levels of the target that the module uses, coarse to fine.";
+    UnknownAxis = "0305", "unknown-axis", Error, "a mesh has no axis of this name",
+        "A mesh names its axes where it is declared: `mesh g = cta[row: 8, col: 32]`.";
+    MeshTooLarge = "0306", "mesh-too-large", Error, "a mesh has more positions than its topology",
+        "The product of a mesh's axes is at most the extent of the level. A smaller mesh uses the first positions.";
+    SplitConflict = "0307", "split-conflict", Error, "two operands are split in ways that do not fit together",
+        "Operands that share a dimension are split alike there, or are whole; one mesh axis splits one dimension. `reshard` settles it.";
+    SplitReshape = "0308", "split-reshape", Error, "a reshape cuts through a split factor",
+        "A reshape of a split axis is legal where the new axes end at factor boundaries.";
+    NeedsWhole = "0309", "needs-whole", Error, "an op needs an axis whole that is split",
+        "Sorting, argmax and cumulative sums have no partial form, and windows are taken of whole axes. Gather the value first.";
+    PartialOperand = "0310", "partial-operand", Error, "a value that is not fully reduced is used where that would be wrong",
+        "A reduction over a split axis gives a partial value, never silently a complete one. `complete(x)` finishes it. Sums pass through linear operations, max and min through monotone ones.";
+    LoopPlacement = "0311", "loop-placement", Error, "a carried variable changes its placement in a loop",
+        "A variable has one placement for all trips. Annotate it, or reshard what is assigned.";
+    LeavesVarying = "0312", "leaves-varying", Error, "a value that differs between positions would leave its mesh",
+        "Each position has a value of its own. Write it into a window of an outer value, or `collect` the positions' values into one.";
+    LeavesSplit = "0313", "leaves-split", Error, "a value that is split, partial or local would leave its mesh",
+        "What leaves a mesh is whole, complete and in gmem: `reshard(x, gmem)`.";
+    PlacementMismatch = "0314", "placement-mismatch", Error, "an annotation disagrees with the placement a value has",
+        "An annotation places a result that nothing else places, and otherwise asserts; only `reshard` moves values.";
+    UnknownHint = "0315", "unknown-hint", Error, "there is no hint of this name",
+        "Hints say how, never what: via, buffers, atom, unroll, regs, fuse, persistent.";
+    BadHint = "0316", "bad-hint", Error, "a hint's arguments do not fit",
+        "Each hint has one form, such as `#[atom(wgmma, n = 256)]`; the target says which instructions exist.";
+    UnusedHint = "0317", "unused-hint", Warning, "a hint applies to nothing",
+        "A hint stands before the statement whose ops it is for.";
+    BadTwin = "0318", "bad-twin", Error, "a twin does not match its module",
+        "A twin has exactly the entry and pub functions and the children of its module, with the same parameters.";
+    BadKernel = "0319", "bad-kernel", Error, "an extern kernel or its launch does not fit",
+        "Every tensor parameter of an extern kernel says `in`, `out` or `inout`; scalars are u32, i32, u64, i64 or f32. A launch passes one argument for each.";
+    UnknownTarget = "0320", "unknown-target", Error, "there is no target document of this name",
+        "`target list` shows the documents; `--target-dir` adds a directory of others.";
+    BadTopology = "0321", "bad-topology", Error, "a topology does not fit its target",
+        "Levels are those of the target, coarse to fine, and extents stay within the hardware's limits.";
+    UnknownStorage = "0322", "unknown-storage", Error, "a storage word does not exist on the target",
+        "The storages are host, gmem, smem, rmem and tmem; a target has some of them.";
 }
 
 #[cfg(test)]

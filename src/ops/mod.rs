@@ -6,6 +6,7 @@
 //! these by shared code that knows no op by name.
 
 pub mod facts;
+pub mod operators;
 pub mod registry;
 
 use crate::diag::Code;

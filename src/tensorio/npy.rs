@@ -199,7 +199,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Tensor, ReadError> {
     let value = |shape, data: &[u8]| {
         Tensor::from_bytes(dtype, shape, data).map_err(|e| ReadError::new(e.to_string()).at(start))
     };
-    if !swapped && !(fortran && shape.len() > 1) {
+    let ordered = !fortran || shape.len() <= 1;
+    if ordered && !swapped {
         return value(shape, data);
     }
     let mut strides = vec![0; shape.len()];
@@ -254,7 +255,9 @@ pub fn write_npy(tensor: &Tensor) -> Vec<u8> {
         DType::U8 => "|u1",
         DType::Bool => "|b1",
     };
-    let extents: String = tensor.shape().iter().map(|d| format!("{d}, ")).collect();
+    // As Python writes a tuple: `()`, `(2,)`, `(2, 3)`.
+    let extents: Vec<String> = tensor.shape().iter().map(usize::to_string).collect();
+    let extents = extents.join(", ") + if tensor.rank() == 1 { "," } else { "" };
     let mut header =
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({extents}), }}");
     let unpadded = MAGIC.len() + 4 + header.len() + 1;
