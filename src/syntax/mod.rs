@@ -6,6 +6,7 @@
 
 pub mod ast;
 mod build;
+pub mod dump;
 mod explain;
 mod finish;
 pub mod fmt;

@@ -158,7 +158,8 @@ impl<'i> Fmt<'i> {
         Sequence { opener, doc: self.join(pieces) }
     }
 
-    /// Puts comments inside `span` that found no place before it.
+    /// Puts comments inside `span` that found no place before it. A doc comment there documents
+    /// nothing, and must not document what it comes to stand before.
     fn with_inner(&mut self, span: Span, doc: Doc) -> Doc {
         let inner = self.take(span.start, span.end);
         if inner.is_empty() {
@@ -166,7 +167,12 @@ impl<'i> Fmt<'i> {
         }
         let mut docs = vec![];
         for c in inner {
-            docs.extend([self.source(c.span), Doc::Hard]);
+            let plain = c.kind == CommentKind::Line;
+            let doc = match plain {
+                true => self.source(c.span),
+                false => text(&format!("//{}", self.slice(c.span.start + 3, c.span.end))),
+            };
+            docs.extend([doc, Doc::Hard]);
         }
         docs.push(doc);
         cat(docs)
