@@ -90,3 +90,6 @@ fn unbound(graph: &Graph, env: &Env) -> Option<Box<Diagnostic>> {
     let help = format!("state it: `--dim {}=N`", first.name);
     Some(Box::new(Diagnostic::new(Code::UnboundDim, first.span, text).help(help)))
 }
+
+#[cfg(test)]
+mod tests;

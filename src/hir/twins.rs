@@ -276,7 +276,10 @@ fn tensor_map(e: &mut Elab, q: &ast::KernelParam, args: &[ast::Arg]) -> Option<W
                 }
             }
             Some(other) => {
-                return bad(e, format!("a tensor map has no `{other}`: it has `box` and `swizzle`"));
+                return bad(
+                    e,
+                    format!("a tensor map has no `{other}`: it has `box` and `swizzle`"),
+                );
             }
         }
     }
