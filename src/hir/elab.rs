@@ -126,10 +126,14 @@ impl<'p> Elab<'p> {
                 return Some((fi, i));
             }
             if f.function {
-                return None;
+                break;
             }
         }
-        None
+        // the meshes of the module itself are seen by all its functions
+        let outer = self.frames.first()?;
+        let i =
+            outer.names.iter().rposition(|b| b.name == name && matches!(b.val, Val::Mesh(_)))?;
+        Some((0, i))
     }
 
     pub fn binding(&self, at: (usize, usize)) -> Option<&Binding> {
