@@ -337,7 +337,7 @@ impl Build {
         results
     }
 
-    pub fn run(&self, inputs: &[Tensor]) -> Result<Outcome, Diagnostic> {
+    pub fn run(&self, inputs: &[Tensor]) -> Result<Outcome, Box<Diagnostic>> {
         self.run_with(&Env::default(), inputs, &Options::default())
     }
 
@@ -346,7 +346,7 @@ impl Build {
         env: &Env,
         inputs: &[Tensor],
         opts: &Options,
-    ) -> Result<Outcome, Diagnostic> {
+    ) -> Result<Outcome, Box<Diagnostic>> {
         assert_eq!(verify(&self.g), Ok(()), "{}", crate::graph::print::print(&self.g));
         for (id, v) in self.g.values() {
             assert!(
@@ -359,7 +359,7 @@ impl Build {
 }
 
 /// The elements of the only output.
-pub fn only(r: Result<Outcome, Diagnostic>) -> Vec<f64> {
+pub fn only(r: Result<Outcome, Box<Diagnostic>>) -> Vec<f64> {
     let out = r.unwrap_or_else(|d| panic!("{d:#?}"));
     assert_eq!(out.outputs.len(), 1);
     out.outputs[0].to_f64s().into_owned()
