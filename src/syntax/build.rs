@@ -1,6 +1,6 @@
 //! Builds the nodes that the grammar's actions ask for, and collects what went wrong on the way.
 
-use lalrpop_util::ErrorRecovery;
+use lalrpop_util::{ErrorRecovery, ParseError};
 
 use super::ast::*;
 use super::token::{Tok, Token, int_value};
@@ -24,6 +24,8 @@ pub(crate) struct Build<'i> {
     /// those that start inside it, so its depth is known without a field in the tree.
     depths: Vec<(u32, u16)>,
     too_deep: bool,
+    /// How many items stood before the last run of text that is no item.
+    last_alien: Option<usize>,
 }
 
 /// Text that recovery skipped.
@@ -32,14 +34,11 @@ pub(crate) struct Gap {
     names: Vec<Name>,
     /// The first skipped token, where it could be the name that was expected there.
     first: Option<Name>,
+    /// The first token already fits nothing: this is no broken item but none at all.
+    alien: bool,
 }
 
 impl Gap {
-    pub fn into_item(self) -> Item {
-        let kind = ItemKind::Error { names: self.names };
-        Item { hints: vec![], doc: None, kind, span: self.span }
-    }
-
     /// The name of an item whose header is broken.
     pub fn into_name(self) -> Name {
         self.first.unwrap_or(Name { text: "_".into(), span: self.span })
@@ -50,6 +49,12 @@ impl Gap {
         ItemKind::Twin { name: self.into_name(), of, items }
     }
 }
+
+/// An item as the grammar gives it, with the span of its hints and without.
+type HintedItem = Hinted<(ItemKind, Span)>;
+
+/// Name, generics, parameters and result of a function.
+type Header = (Name, Vec<Generic>, Vec<Param>, Option<Type>);
 
 type Hinted<T> = ((Vec<Hint>, T), Span);
 
@@ -120,7 +125,7 @@ impl From<Block> for Expr {
 impl<'i> Build<'i> {
     pub fn new(file: FileId, text: &'i str, tokens: &'i [Token]) -> Build<'i> {
         let (errors, diags, depths) = (vec![], vec![], vec![]);
-        Build { file, text, tokens, errors, diags, depths, too_deep: false }
+        Build { file, text, tokens, errors, diags, depths, too_deep: false, last_alien: None }
     }
 
     /// An empty production ends before it begins; its span is the place where it would stand.
@@ -135,13 +140,14 @@ impl<'i> Build<'i> {
     // ---------------------------------------------------------------- errors
 
     pub fn skipped(&mut self, l: u32, e: Recovery, r: u32) -> Gap {
+        let alien = matches!(&e.error, ParseError::UnrecognizedToken { token, .. } if token.0 == l);
         self.errors.push(e);
         let span = self.span(l, r);
         let from = self.tokens.partition_point(|t| t.start < l);
         let to = self.tokens.partition_point(|t| t.start < span.end);
         let tokens = self.tokens.get(from..to.max(from)).unwrap_or(&[]);
         let first = tokens.first().filter(|t| t.tok.is_name()).map(|t| self.token_name(t));
-        Gap { span, names: self.declared(tokens), first }
+        Gap { span, names: self.declared(tokens), first, alien }
     }
 
     fn token_name(&self, t: &Token) -> Name {
@@ -249,28 +255,42 @@ impl<'i> Build<'i> {
 
     // ---------------------------------------------------------------- items
 
-    pub fn item(
-        &mut self,
-        ((hints, (kind, _)), span): ((Vec<Hint>, (ItemKind, Span)), Span),
-    ) -> Item {
+    pub fn item(&mut self, mut items: Vec<Item>, item: HintedItem) -> Vec<Item> {
+        let ((hints, (kind, _)), span) = item;
         self.depths.clear();
-        Item { hints, doc: None, kind, span }
+        items.push(Item { hints, doc: None, kind, span });
+        items
     }
 
-    pub fn bare_item(&mut self, (kind, span): (ItemKind, Span)) -> Item {
-        self.item(((vec![], (kind, span)), span))
+    /// Statements where items belong, as after a `}` too many, are one error and not many.
+    pub fn gap_item(&mut self, mut items: Vec<Item>, g: Gap) -> Vec<Item> {
+        self.depths.clear();
+        if g.alien && self.last_alien == Some(items.len()) {
+            self.errors.pop();
+        }
+        items.push(Item {
+            hints: vec![],
+            doc: None,
+            kind: ItemKind::Error { names: g.names },
+            span: g.span,
+        });
+        self.last_alien = g.alien.then_some(items.len());
+        items
     }
 
-    pub fn func(
+    pub fn gap_then_item(
         &mut self,
-        vis: Vis,
-        ((name, generics, params, ret), header): (
-            (Name, Vec<Generic>, Vec<Param>, Option<Type>),
-            Span,
-        ),
-        body: Block,
-    ) -> ItemKind {
-        ItemKind::Func(Func { vis, name, generics, params, ret, body, header })
+        items: Vec<Item>,
+        g: Gap,
+        (kind, span): (ItemKind, Span),
+    ) -> Vec<Item> {
+        let items = self.gap_item(items, g);
+        self.item(items, ((vec![], (kind, span)), span))
+    }
+
+    pub fn func(&mut self, vis: Vis, (header, span): (Header, Span), body: Block) -> ItemKind {
+        let (name, generics, params, ret) = header;
+        ItemKind::Func(Func { vis, name, generics, params, ret, body, header: span })
     }
 
     pub fn broken_func(&mut self, vis: Vis, (name, header): (Name, Span), body: Block) -> ItemKind {
