@@ -22,6 +22,7 @@ pub mod functions;
 pub mod hints;
 pub mod load;
 pub mod meshes;
+pub mod overrides;
 pub mod place;
 pub mod print;
 pub mod split;
@@ -82,6 +83,13 @@ pub struct Program {
     pub overrides: Vec<(String, Val)>,
     pub diags: Vec<Diagnostic>,
     consts: RefCell<HashMap<ItemRef, Option<Val>>>,
+}
+
+impl Program {
+    /// Forgets the values of consts, which change with the overrides.
+    pub(crate) fn forget_consts(&self) {
+        self.consts.borrow_mut().clear();
+    }
 }
 
 impl Program {
