@@ -15,16 +15,18 @@ fn main() {
     let samples: Vec<_> =
         files.iter().map(|p| std::fs::read_to_string(p).expect("a sample")).collect();
     let text = samples.concat().repeat(25);
-    measure("lex", text.len(), || token::lex(FileId(0), &text).tokens.len());
-    measure("parse", text.len(), || parse(FileId(0), &text).file.items.len());
+    measure("lex", text.len(), || token::lex(FileId(0), &text));
+    measure("parse", text.len(), || parse(FileId(0), &text));
 }
 
 /// The best of several runs, since whatever else runs only makes it slower.
-fn measure(what: &str, bytes: usize, mut run: impl FnMut() -> usize) {
+fn measure<T>(what: &str, bytes: usize, mut run: impl FnMut() -> T) {
     let times = (0..10).map(|_| {
         let start = Instant::now();
-        black_box(run());
-        start.elapsed()
+        let result = black_box(run());
+        let time = start.elapsed();
+        drop(result);
+        time
     });
     let best = times.min().unwrap_or_default();
     let rate = bytes as f64 / best.as_secs_f64() / 1e6;

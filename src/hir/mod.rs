@@ -23,6 +23,7 @@ pub mod hints;
 pub mod load;
 pub mod meshes;
 pub mod overrides;
+pub mod modules;
 pub mod place;
 pub mod print;
 pub mod split;

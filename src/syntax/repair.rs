@@ -187,6 +187,9 @@ impl Repair<'_> {
     fn note_line(&mut self, t: Token) -> bool {
         let from = self.prev_end();
         let gap = self.text.get(from as usize..t.start as usize).unwrap_or("");
+        if self.prev.is_some() && (gap.is_empty() || gap == " ") {
+            return false;
+        }
         match gap.rfind('\n') {
             Some(i) => {
                 self.indent = (gap.len() - i - 1) as u32;
