@@ -23,3 +23,5 @@ pub mod graph;
 
 pub mod eval;
 pub mod hir;
+
+pub mod session;

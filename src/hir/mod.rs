@@ -23,6 +23,7 @@ pub mod hints;
 pub mod load;
 pub mod meshes;
 pub mod modules;
+pub mod overrides;
 pub mod place;
 pub mod print;
 pub mod split;
@@ -83,6 +84,13 @@ pub struct Program {
     pub overrides: Vec<(String, Val)>,
     pub diags: Vec<Diagnostic>,
     consts: RefCell<HashMap<ItemRef, Option<Val>>>,
+}
+
+impl Program {
+    /// Forgets the values of consts, which change with the overrides.
+    pub(crate) fn forget_consts(&self) {
+        self.consts.borrow_mut().clear();
+    }
 }
 
 impl Program {
