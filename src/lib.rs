@@ -21,4 +21,5 @@ pub mod ops;
 
 pub mod graph;
 
+pub mod eval;
 pub mod hir;

@@ -97,6 +97,40 @@ codes! {
         "Axes run from 0 to rank - 1, or from -rank to -1 counted from the end.";
     BadAttr = "0212", "bad-attribute", Error, "an attribute's value does not fit",
         "The message says what the attribute takes.";
+
+    // 04xx: evaluation and check
+    WriteConflict = "0401", "write-conflict", Error, "two positions of a mesh write one element",
+        "Inside a mesh every position writes its own window of a buffer, and windows of different positions must not overlap: on a device the last writer would win by chance. The message names both positions, the buffer and the element. Give each position its own part, or use `collect` and a reduction. Later iterations of one position may overwrite what it wrote itself.";
+    UninitRead = "0402", "uninitialised-read", Error, "an element is read that nobody wrote",
+        "`empty` starts a buffer whose elements have no value. Some element of it was not written by any window write before this use. Start with `zeros`, or make the windows cover the buffer.";
+    WindowOutOfBounds = "0403", "window-out-of-bounds", Error, "a subscript lies outside the tensor",
+        "An index or window passes the end of its axis, or starts below 0. Where bounds cannot be proved they are checked while the program runs. `tile(r, N, pad = v)` lets the last window run past the end.";
+    ValueOutOfRange = "0404", "value-out-of-range", Error, "a value lies outside its declared range",
+        "A parameter declared with `range lo..hi` promises its values to the program: indices, proofs of bounds and random inputs rely on it. The message gives the value found.";
+    EvalFailed = "0405", "evaluation-failed", Error, "an operation has no result for these operands",
+        "The operation met operands for which it is not defined, such as an integer division by zero or an index that data made too large. The message says which and where.";
+    ReadBack = "0406", "read-of-another-position", Error, "a position reads an element that another one wrote",
+        "Inside a mesh block a position may read back only what it wrote itself: nothing orders it after the others. End the block, or use `collect` and `complete`, which imply a barrier.";
+    CollectInLoop = "0407", "collect-in-varying-loop", Error, "a `collect` stands in a loop whose bounds depend on the positions it collects",
+        "All positions must reach a `collect` together, as they must a barrier. A loop whose trips differ between those positions cannot contain it.";
+    BadInput = "0408", "bad-input", Error, "an input does not fit its parameter",
+        "The dtype, the shape or the number of the inputs differs from what the function declares at the sizes it runs at. Declared and actual are both shown.";
+    NoArm = "0409", "no-arm", Error, "no arm of a `match` covers the value",
+        "The arms of a `match` cover the bounds of the dim they were written for; the size given lies outside.";
+    UnboundDim = "0410", "unbound-dim", Error, "a size is not stated",
+        "Evaluation needs a number for every dim that the program uses: `--dim ctx=128`.";
+    BadStep = "0411", "bad-step", Error, "a loop has a step below 1",
+        "Loops count upwards; the step must be at least 1 whenever the loop runs.";
+    UnknownOutput = "0420", "unknown-output", Error, "a judgement names an output that does not exist",
+        "Outputs are `output`, or `output[0]`, `output[1].name` of a tuple, or the name of an `inout` parameter. The message lists them.";
+    UnjudgedOutput = "0421", "unjudged-output", Error, "an output is judged by no predicate",
+        "Every output must be judged; there is no default predicate and no default tolerance. `--suggest` prints what could be asked of each.";
+    BadPredicate = "0422", "bad-predicate", Error, "a predicate does not suit an output, or is not complete",
+        "`equal` is the only tolerance for integers and bools; `ulp` needs a float dtype; bounds must be numbers that are not negative.";
+    BindInput = "0423", "bind-input", Error, "the tensors given do not match the parameters",
+        "Files bind to parameters by position, or one file by the names of its tensors. The message lists what is missing and what is left over.";
+    NoReference = "0424", "no-reference", Error, "a predicate needs a reference and there is none",
+        "Only `finite` looks at one side. Give `--expected`, or check a twin against its module.";
     UnknownImport = "0213", "unknown-import", Error, "an import names nothing that exists",
         "`use std::nn::{softmax};` imports functions of the standard library, `use \"f.tf\" as f;` another file. Ops need no import.";
     ImportCycle = "0214", "import-cycle", Error, "a file imports itself, directly or through others",

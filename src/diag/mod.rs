@@ -4,9 +4,13 @@
 //! names in backticks.
 
 pub mod codes;
+pub mod json;
+pub mod render;
 
 use crate::base::Span;
 pub use codes::Code;
+pub use json::render_json;
+pub use render::{render_short, render_text};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {

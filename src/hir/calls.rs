@@ -55,6 +55,9 @@ impl Elab<'_> {
             },
             Some(Decl::File(_)) | None => {}
         }
+        if self.twin.is_some() && super::twins::is_alloc(p) {
+            return self.alloc(args, span);
+        }
         let [name] = p.segs.as_slice() else {
             let shown = show_path(p);
             return self.error(Code::UnknownOp, p.span, format!("there is no function `{shown}`"));

@@ -52,6 +52,8 @@ pub struct Elab<'p> {
     /// Placements that annotations demand of values.
     pub annotated: HashMap<ValueId, (Placement, Span)>,
     pub weights: HashMap<String, ValueId>,
+    /// In a twin's function: the module it stands for.
+    pub twin: Option<ItemRef>,
     /// Division in an extent must be exact.
     pub exact: bool,
     /// Consts and types are folded here: no tensors.
@@ -81,6 +83,7 @@ impl<'p> Elab<'p> {
             calls: vec![],
             annotated: HashMap::new(),
             weights: HashMap::new(),
+            twin: None,
             exact: false,
             constant: false,
             depth: 0,
@@ -123,10 +126,14 @@ impl<'p> Elab<'p> {
                 return Some((fi, i));
             }
             if f.function {
-                return None;
+                break;
             }
         }
-        None
+        // the meshes of the module itself are seen by all its functions
+        let outer = self.frames.first()?;
+        let i =
+            outer.names.iter().rposition(|b| b.name == name && matches!(b.val, Val::Mesh(_)))?;
+        Some((0, i))
     }
 
     pub fn binding(&self, at: (usize, usize)) -> Option<&Binding> {
@@ -153,7 +160,10 @@ impl<'p> Elab<'p> {
                 let name = show_path(path);
                 self.error(Code::BadArgs, path.span, format!("`{name}` is a file, not a value"))
             }
-            None => self.unknown(path),
+            None => match self.module_name(path) {
+                Some(v) => v,
+                None => self.unknown(path),
+            },
         }
     }
 

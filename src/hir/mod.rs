@@ -22,6 +22,7 @@ pub mod functions;
 pub mod hints;
 pub mod load;
 pub mod meshes;
+pub mod modules;
 pub mod place;
 pub mod print;
 pub mod split;

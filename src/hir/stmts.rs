@@ -59,6 +59,7 @@ impl Elab<'_> {
                 self.expr(e);
             }
             StmtKind::Return(e) => out = Some(self.expr(e)),
+            StmtKind::Launch(l) if self.twin.is_some() => self.launch(l, st.span),
             StmtKind::Launch(_) => {
                 let d = Diagnostic::new(
                     Code::BadTwin,

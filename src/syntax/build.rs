@@ -1,6 +1,6 @@
 //! Builds the nodes that the grammar's actions ask for, and collects what went wrong on the way.
 
-use lalrpop_util::ErrorRecovery;
+use lalrpop_util::{ErrorRecovery, ParseError};
 
 use super::ast::*;
 use super::token::{Tok, Token, int_value};
@@ -24,6 +24,8 @@ pub(crate) struct Build<'i> {
     /// those that start inside it, so its depth is known without a field in the tree.
     depths: Vec<(u32, u16)>,
     too_deep: bool,
+    /// How many items stood before the last run of text that is no item.
+    last_alien: Option<usize>,
 }
 
 /// Text that recovery skipped.
@@ -32,14 +34,11 @@ pub(crate) struct Gap {
     names: Vec<Name>,
     /// The first skipped token, where it could be the name that was expected there.
     first: Option<Name>,
+    /// The first token already fits nothing: this is no broken item but none at all.
+    alien: bool,
 }
 
 impl Gap {
-    pub fn into_item(self) -> Item {
-        let kind = ItemKind::Error { names: self.names };
-        Item { hints: vec![], doc: None, kind, span: self.span }
-    }
-
     /// The name of an item whose header is broken.
     pub fn into_name(self) -> Name {
         self.first.unwrap_or(Name { text: "_".into(), span: self.span })
@@ -50,6 +49,18 @@ impl Gap {
         ItemKind::Twin { name: self.into_name(), of, items }
     }
 }
+
+/// An item as the grammar gives it, with the span of its hints and without.
+type HintedItem = Hinted<(Box<ItemKind>, Span)>;
+
+/// Name, generics, parameters and result of a function.
+type Header = Box<(Name, Vec<Generic>, Vec<Param>, Option<Box<Type>>)>;
+
+/// What is in a box.
+pub(crate) type Unboxed<T> = <T as std::ops::Deref>::Target;
+
+/// Pattern and value of an arm, and the whole span.
+pub(crate) type RawArm = ((Box<Expr>, Box<Expr>), Span);
 
 type Hinted<T> = ((Vec<Hint>, T), Span);
 
@@ -62,26 +73,26 @@ pub(crate) struct Stmts {
 }
 
 impl Stmts {
-    pub fn push(mut self, ((hints, kind), span): Hinted<StmtKind>) -> Stmts {
-        self.stmts.push(Stmt { hints, kind, span });
+    pub fn push(mut self, ((hints, kind), span): Hinted<Box<StmtKind>>) -> Stmts {
+        self.stmts.push(Stmt { hints, kind: *kind, span });
         self.open = false;
         self
     }
 
-    pub fn push_block(self, ((hints, e), span): Hinted<Expr>, closed: bool) -> Stmts {
-        let mut s = self.push(((hints, StmtKind::Expr(e)), span));
+    pub fn push_block(self, ((hints, e), span): Hinted<Box<Expr>>, closed: bool) -> Stmts {
+        let mut s = self.push(((hints, StmtKind::Expr(*e).into()), span));
         s.open = !closed;
         s
     }
 
     /// What follows a gap: never a value, since its beginning is unknown.
-    pub fn push_bare(self, e: Expr) -> Stmts {
+    pub fn push_bare(self, e: Box<Expr>) -> Stmts {
         let span = e.span;
-        self.push(((vec![], StmtKind::Expr(e)), span))
+        self.push(((vec![], StmtKind::Expr(*e).into()), span))
     }
 
     pub fn push_gap(self, g: Gap) -> Stmts {
-        self.push(((vec![], StmtKind::Error { names: g.names }), g.span))
+        self.push(((vec![], StmtKind::Error { names: g.names }.into()), g.span))
     }
 
     pub fn block(mut self, span: Span) -> Block {
@@ -101,8 +112,8 @@ impl Stmts {
         Block { stmts: self.stmts, tail, span }
     }
 
-    pub fn with_tail(self, tail: Expr, span: Span) -> Block {
-        Block { stmts: self.stmts, tail: Some(Box::new(tail)), span }
+    pub fn with_tail(self, tail: Box<Expr>, span: Span) -> Block {
+        Block { stmts: self.stmts, tail: Some(tail), span }
     }
 
     pub fn with_gap(self, g: Gap, span: Span) -> Block {
@@ -111,16 +122,22 @@ impl Stmts {
     }
 }
 
-impl From<Block> for Expr {
-    fn from(b: Block) -> Expr {
-        Expr { span: b.span, kind: ExprKind::Block(b), hints: vec![] }
+impl From<Block> for Box<Expr> {
+    fn from(b: Block) -> Box<Expr> {
+        Box::new(Expr { span: b.span, kind: ExprKind::Block(b), hints: vec![] })
+    }
+}
+
+impl From<RawArm> for Arm {
+    fn from(((pat, body), span): RawArm) -> Arm {
+        Arm { pat: *pat, body: *body, span }
     }
 }
 
 impl<'i> Build<'i> {
     pub fn new(file: FileId, text: &'i str, tokens: &'i [Token]) -> Build<'i> {
         let (errors, diags, depths) = (vec![], vec![], vec![]);
-        Build { file, text, tokens, errors, diags, depths, too_deep: false }
+        Build { file, text, tokens, errors, diags, depths, too_deep: false, last_alien: None }
     }
 
     /// An empty production ends before it begins; its span is the place where it would stand.
@@ -135,13 +152,14 @@ impl<'i> Build<'i> {
     // ---------------------------------------------------------------- errors
 
     pub fn skipped(&mut self, l: u32, e: Recovery, r: u32) -> Gap {
+        let alien = matches!(&e.error, ParseError::UnrecognizedToken { token, .. } if token.0 == l);
         self.errors.push(e);
         let span = self.span(l, r);
         let from = self.tokens.partition_point(|t| t.start < l);
         let to = self.tokens.partition_point(|t| t.start < span.end);
         let tokens = self.tokens.get(from..to.max(from)).unwrap_or(&[]);
         let first = tokens.first().filter(|t| t.tok.is_name()).map(|t| self.token_name(t));
-        Gap { span, names: self.declared(tokens), first }
+        Gap { span, names: self.declared(tokens), first, alien }
     }
 
     fn token_name(&self, t: &Token) -> Name {
@@ -234,13 +252,13 @@ impl<'i> Build<'i> {
         Str { value, span }
     }
 
-    pub fn int(&mut self, span: Span) -> Expr {
+    pub fn int(&mut self, span: Span) -> Box<Expr> {
         // the lexer has reported one that does not fit
         let value = int_value(self.slice(span)).unwrap_or(i64::MAX);
         self.expr((ExprKind::Int(value), span))
     }
 
-    pub fn float(&mut self, span: Span) -> Expr {
+    pub fn float(&mut self, span: Span) -> Box<Expr> {
         let text = self.slice(span);
         let value = if text.contains('_') { text.replace('_', "").parse() } else { text.parse() };
         // `.5` was reported, and parses; so does everything that the lexer takes for a float
@@ -249,28 +267,43 @@ impl<'i> Build<'i> {
 
     // ---------------------------------------------------------------- items
 
-    pub fn item(
-        &mut self,
-        ((hints, (kind, _)), span): ((Vec<Hint>, (ItemKind, Span)), Span),
-    ) -> Item {
+    pub fn item(&mut self, mut items: Vec<Item>, item: HintedItem) -> Vec<Item> {
+        let ((hints, (kind, _)), span) = item;
         self.depths.clear();
-        Item { hints, doc: None, kind, span }
+        items.push(Item { hints, doc: None, kind: *kind, span });
+        items
     }
 
-    pub fn bare_item(&mut self, (kind, span): (ItemKind, Span)) -> Item {
-        self.item(((vec![], (kind, span)), span))
+    /// Statements where items belong, as after a `}` too many, are one error and not many.
+    pub fn gap_item(&mut self, mut items: Vec<Item>, g: Gap) -> Vec<Item> {
+        self.depths.clear();
+        if g.alien && self.last_alien == Some(items.len()) {
+            self.errors.pop();
+        }
+        items.push(Item {
+            hints: vec![],
+            doc: None,
+            kind: ItemKind::Error { names: g.names },
+            span: g.span,
+        });
+        self.last_alien = g.alien.then_some(items.len());
+        items
     }
 
-    pub fn func(
+    pub fn gap_then_item(
         &mut self,
-        vis: Vis,
-        ((name, generics, params, ret), header): (
-            (Name, Vec<Generic>, Vec<Param>, Option<Type>),
-            Span,
-        ),
-        body: Block,
-    ) -> ItemKind {
-        ItemKind::Func(Func { vis, name, generics, params, ret, body, header })
+        items: Vec<Item>,
+        g: Gap,
+        (kind, span): (Box<ItemKind>, Span),
+    ) -> Vec<Item> {
+        let items = self.gap_item(items, g);
+        self.item(items, ((vec![], (kind, span)), span))
+    }
+
+    pub fn func(&mut self, vis: Vis, (header, span): (Header, Span), body: Block) -> ItemKind {
+        let (name, generics, params, ret) = *header;
+        let ret = ret.map(|t| *t);
+        ItemKind::Func(Func { vis, name, generics, params, ret, body, header: span })
     }
 
     pub fn broken_func(&mut self, vis: Vis, (name, header): (Name, Span), body: Block) -> ItemKind {
@@ -288,11 +321,15 @@ impl<'i> Build<'i> {
 
     // ---------------------------------------------------------------- expressions
 
-    pub fn expr(&mut self, (kind, span): (ExprKind, Span)) -> Expr {
-        Expr { kind, span, hints: vec![] }
+    pub fn expr(&mut self, (kind, span): (ExprKind, Span)) -> Box<Expr> {
+        Box::new(Expr { kind, span, hints: vec![] })
     }
 
-    pub fn hinted(&mut self, ((hints, mut e), span): Hinted<Expr>) -> Expr {
+    pub fn boxed_expr(&mut self, (kind, span): (Box<ExprKind>, Span)) -> Box<Expr> {
+        self.expr((*kind, span))
+    }
+
+    pub fn hinted(&mut self, ((hints, mut e), span): Hinted<Box<Expr>>) -> Box<Expr> {
         if !hints.is_empty() {
             e.hints = hints;
             e.span = span;
@@ -302,7 +339,7 @@ impl<'i> Build<'i> {
 
     /// An expression with operands. One that is too deep is replaced by an error, which bounds the
     /// recursion of everything that walks the tree.
-    fn node(&mut self, kind: ExprKind, span: Span) -> Expr {
+    fn node(&mut self, kind: ExprKind, span: Span) -> Box<Expr> {
         let mut depth = 0;
         while let Some(&(start, d)) = self.depths.last()
             && start >= span.start
@@ -324,36 +361,41 @@ impl<'i> Build<'i> {
         self.expr((ExprKind::Error, span))
     }
 
-    pub fn path_expr(&mut self, p: Path) -> Expr {
+    pub fn path_expr(&mut self, p: Path) -> Box<Expr> {
         let span = p.span;
         self.expr((ExprKind::Path(p), span))
     }
 
-    pub fn dtype(&mut self, span: Span) -> Expr {
+    pub fn dtype(&mut self, span: Span) -> Box<Expr> {
         let p = self.path(span);
         self.path_expr(p)
     }
 
-    pub fn str_expr(&mut self, s: Str) -> Expr {
+    pub fn str_expr(&mut self, s: Str) -> Box<Expr> {
         self.expr((ExprKind::Str(s.value), s.span))
     }
 
-    pub fn placement(&mut self, p: Placement) -> Expr {
+    pub fn placement(&mut self, p: Box<Placement>) -> Box<Expr> {
         let span = p.span;
-        self.node(ExprKind::Placement(p), span)
+        self.node(ExprKind::Placement(*p), span)
     }
 
-    pub fn placed(&mut self, value: Expr, placement: Placement) -> Expr {
+    pub fn placed(&mut self, value: Box<Expr>, placement: Box<Placement>) -> Box<Expr> {
         let span = value.span.to(placement.span);
-        self.node(ExprKind::In { value: Box::new(value), placement }, span)
+        self.node(ExprKind::In { value, placement: *placement }, span)
     }
 
-    pub fn unary(&mut self, (op, at): (UnaryOp, Span), operand: Expr) -> Expr {
+    pub fn unary(&mut self, (op, at): (UnaryOp, Span), operand: Box<Expr>) -> Box<Expr> {
         let span = at.to(operand.span);
-        self.node(ExprKind::Unary { op, operand: Box::new(operand) }, span)
+        self.node(ExprKind::Unary { op, operand }, span)
     }
 
-    pub fn binary(&mut self, lhs: Expr, (op, op_span): (BinaryOp, Span), rhs: Expr) -> Expr {
+    pub fn binary(
+        &mut self,
+        lhs: Box<Expr>,
+        (op, op_span): (BinaryOp, Span),
+        rhs: Box<Expr>,
+    ) -> Box<Expr> {
         if let ExprKind::Binary { op: first, op_span: first_span, .. } = &lhs.kind {
             if is_comparison(op) && is_comparison(*first) {
                 let d = Diagnostic::new(Code::Syntax, op_span, "comparisons do not chain")
@@ -368,42 +410,40 @@ impl<'i> Build<'i> {
             }
         }
         let span = lhs.span.to(rhs.span);
-        let (lhs, rhs) = (Box::new(lhs), Box::new(rhs));
         self.node(ExprKind::Binary { op, op_span, lhs, rhs }, span)
     }
 
     pub fn range(
         &mut self,
-        lo: Option<Expr>,
+        lo: Option<Box<Expr>>,
         inclusive: bool,
-        hi: Option<Expr>,
+        hi: Option<Box<Expr>>,
         span: Span,
-    ) -> Expr {
-        let (lo, hi) = (lo.map(Box::new), hi.map(Box::new));
+    ) -> Box<Expr> {
         self.node(ExprKind::Range { lo, hi, inclusive }, span)
     }
 
-    pub fn call(&mut self, func: Expr, (args, at): (Vec<Arg>, Span)) -> Expr {
+    pub fn call(&mut self, func: Box<Expr>, (args, at): (Vec<Arg>, Span)) -> Box<Expr> {
         let span = func.span.to(at);
-        self.node(ExprKind::Call { func: Box::new(func), args }, span)
+        self.node(ExprKind::Call { func, args }, span)
     }
 
-    pub fn index(&mut self, base: Expr, (subs, at): (Vec<Expr>, Span)) -> Expr {
+    pub fn index(&mut self, base: Box<Expr>, (subs, at): (Vec<Expr>, Span)) -> Box<Expr> {
         let span = base.span.to(at);
-        self.node(ExprKind::Index { base: Box::new(base), subs }, span)
+        self.node(ExprKind::Index { base, subs }, span)
     }
 
-    pub fn field(&mut self, base: Expr, name: Name) -> Expr {
+    pub fn field(&mut self, base: Box<Expr>, name: Name) -> Box<Expr> {
         let span = base.span.to(name.span);
-        self.node(ExprKind::Field { base: Box::new(base), name }, span)
+        self.node(ExprKind::Field { base, name }, span)
     }
 
-    pub fn list(&mut self, (v, span): (Vec<Expr>, Span)) -> Expr {
+    pub fn list(&mut self, (v, span): (Vec<Expr>, Span)) -> Box<Expr> {
         self.node(ExprKind::List(v), span)
     }
 
     /// `(a)` groups, `(a,)` and `(a, b)` are tuples.
-    pub fn group(&mut self, ((mut v, comma), span): ((Vec<Expr>, bool), Span)) -> Expr {
+    pub fn group(&mut self, ((mut v, comma), span): ((Vec<Expr>, bool), Span)) -> Box<Expr> {
         match v.pop() {
             Some(e) if v.is_empty() && !comma => self.node(ExprKind::Paren(Box::new(e)), span),
             Some(e) => {
@@ -414,14 +454,14 @@ impl<'i> Build<'i> {
         }
     }
 
-    pub fn arg(&self, name: Option<Name>, inout: bool, value: Expr) -> Arg {
+    pub fn arg(&self, name: Option<Name>, inout: bool, value: Box<Expr>) -> Arg {
         let span = name.as_ref().map_or(value.span, |n| n.span.to(value.span));
-        Arg { name, inout, value, span }
+        Arg { name, inout, value: *value, span }
     }
 
-    pub fn inout_arg(&self, at: Span, value: Expr) -> Arg {
+    pub fn inout_arg(&self, at: Span, value: Box<Expr>) -> Arg {
         let span = at.to(value.span);
-        Arg { name: None, inout: true, value, span }
+        Arg { name: None, inout: true, value: *value, span }
     }
 
     pub fn broken_args(&mut self, span: Span) -> Vec<Arg> {

@@ -38,6 +38,7 @@ impl Expected<'_> {
         } else if self.has("func") && self.has("const") {
             words.push("an item".into());
             used.extend(ITEM);
+            used.extend(SOFT);
         } else if expression {
             words.push("an expression".into());
             used.extend(OPERAND);
@@ -126,6 +127,10 @@ impl Explain<'_> {
         self.text.get(t.start as usize..t.end as usize).unwrap_or("")
     }
 
+    fn gap(&self, p: Token, t: Token) -> &str {
+        self.text.get(p.end as usize..t.start as usize).unwrap_or("")
+    }
+
     fn before(&self, t: Token) -> Option<Token> {
         let n = self
             .tokens
@@ -184,8 +189,13 @@ impl Explain<'_> {
             && !expected.has("int")
             && !t.tok.is_name()
             && is_word(self.slice(t))
+            && !prev.is_some_and(|p| self.gap(p, t).contains('\n'))
         {
             d = d.note(format!("`{}` is a reserved word and cannot be a name", self.slice(t)));
+        }
+        let statement = matches!(t.tok, Tok::Let | Tok::For | Tok::Return | Tok::On | Tok::Match);
+        if statement && expected.has("func") {
+            d = d.help("statements stand in functions; a `}` before this one may be too many");
         }
         Some(match prev {
             Some(p) => self.with_comment_note(d, p, t),
@@ -196,12 +206,14 @@ impl Explain<'_> {
     /// Two operands side by side: a separator was left out.
     fn missing_separator(&self, p: Token, t: Token, expected: &Expected) -> Option<Diagnostic> {
         let end = Span { file: self.file, start: p.end, end: p.end };
-        let gap = self.text.get(p.end as usize..t.start as usize).unwrap_or("");
+        let gap = self.gap(p, t);
         let operand = t.tok.is_name()
             || matches!(t.tok, Tok::Int | Tok::Float | Tok::FloatName | Tok::Str | Tok::Dtype)
             || matches!(t.tok, Tok::Storage | Tok::True | Tok::False);
         let mark = if expected.has(";") && (gap.contains('\n') || t.tok == Tok::RBrace) {
             ";"
+        } else if expected.has(":") && operand {
+            ":"
         } else if expected.has(",") && operand {
             ","
         } else {
@@ -214,19 +226,23 @@ impl Explain<'_> {
         )
     }
 
-    /// `a // b` is `a` and a comment: when an error follows such a line, say so.
     fn with_comment_note(&self, d: Diagnostic, p: Token, t: Token) -> Diagnostic {
-        let gap = self.text.get(p.end as usize..t.start as usize).unwrap_or("");
-        let line = gap.lines().next().unwrap_or("").trim_start();
-        let divides = line.strip_prefix("//").is_some_and(|c| {
-            let c = c.trim();
-            !c.is_empty() && c.len() < 40 && c.ends_with([';', ')', ',', ']'])
-        });
-        if divides && p.tok.ends_operand() {
-            return d.note("`//` begins a comment; `/` on integers is the floor division");
-        }
-        d
+        let gap = self.gap(p, t);
+        if p.tok.ends_operand() && looks_like_division(gap) { d.note(DIVISION) } else { d }
     }
+}
+
+/// What to say where [`looks_like_division`].
+pub(crate) const DIVISION: &str =
+    "`//` begins a comment; on integer numbers `/` is the floor division";
+
+/// `a // b` is `a` and a comment. Whether the text after an operand, before an error, looks so.
+pub(crate) fn looks_like_division(gap: &str) -> bool {
+    let line = gap.lines().next().unwrap_or("").trim_start();
+    line.strip_prefix("//").is_some_and(|c| {
+        let c = c.trim();
+        !c.is_empty() && c.len() < 40 && c.ends_with([';', ')', ',', ']'])
+    })
 }
 
 fn is_word(text: &str) -> bool {

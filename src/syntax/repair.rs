@@ -5,6 +5,7 @@
 //! stand inside a body. So what is open there was not closed, and is closed here: one lost bracket
 //! does not swallow the next statement or item.
 
+use super::explain::{DIVISION, looks_like_division};
 use super::token::{Tok, Token};
 use crate::base::{FileId, Span};
 use crate::diag::{Code, Diagnostic};
@@ -26,8 +27,8 @@ pub(crate) fn repair(file: FileId, text: &str, tokens: &[Token]) -> (Vec<Token>,
         frames: vec![],
         prev: None,
         after_hint: false,
-        func_seen: false,
-        match_seen: false,
+        head: None,
+        head_indent: 0,
         indent: 0,
         prefix: 0,
         lost: count(Tok::RBrace) as i64 - count(Tok::LBrace) as i64,
@@ -87,9 +88,10 @@ struct Repair<'i> {
     prev: Option<Token>,
     /// `prev` closed a hint, so an operand may follow.
     after_hint: bool,
-    /// The next `{` opens a body, or arms.
-    func_seen: bool,
-    match_seen: bool,
+    /// The word whose `{` is still to come: `func`, `for`, `mesh`, `on` or `match`.
+    head: Option<Tok>,
+    /// Column at which its line begins.
+    head_indent: u32,
     /// Column at which the current line begins.
     indent: u32,
     /// Length of the run of prefix operators that ends here.
@@ -105,12 +107,15 @@ impl Repair<'_> {
     fn token(&mut self, i: usize) -> usize {
         let t = self.tokens[i];
         let line_start = self.note_line(t);
+        if self.frames.is_empty() {
+            self.outside(i, line_start);
+        }
         let after_dot = self.prev.is_some_and(|p| p.tok == Tok::Dot);
         if !after_dot {
             if line_start && self.is_item_word(i) {
-                self.before_item(t.tok);
+                self.before_item(t);
             } else if self.is_statement_word(i, line_start) {
-                self.before_statement("the next statement");
+                self.before_statement(t);
             }
         }
         match t.tok {
@@ -136,16 +141,12 @@ impl Repair<'_> {
         self.after_hint = false;
         match t.tok {
             Tok::RParen | Tok::RBracket | Tok::RBrace => self.closer(t, line_start),
-            Tok::Func => {
-                self.func_seen = true;
-                self.push(t);
-            }
-            Tok::Match => {
-                self.match_seen = true;
-                self.push(t);
+            Tok::Func => self.push_head(t),
+            Tok::For | Tok::Mesh | Tok::On | Tok::Match if self.in_body() && !self.in_small() => {
+                self.push_head(t);
             }
             Tok::Semi => {
-                (self.func_seen, self.match_seen) = (false, false);
+                self.head = None;
                 self.push(t);
             }
             _ => self.push(t),
@@ -156,6 +157,12 @@ impl Repair<'_> {
     fn push(&mut self, t: Token) {
         self.out.push(t);
         self.prev = Some(t);
+    }
+
+    fn push_head(&mut self, t: Token) {
+        self.head = Some(t.tok);
+        self.head_indent = self.indent;
+        self.push(t);
     }
 
     fn prev_end(&self) -> u32 {
@@ -180,6 +187,9 @@ impl Repair<'_> {
     fn note_line(&mut self, t: Token) -> bool {
         let from = self.prev_end();
         let gap = self.text.get(from as usize..t.start as usize).unwrap_or("");
+        if self.prev.is_some() && (gap.is_empty() || gap == " ") {
+            return false;
+        }
         match gap.rfind('\n') {
             Some(i) => {
                 self.indent = (gap.len() - i - 1) as u32;
@@ -216,6 +226,10 @@ impl Repair<'_> {
 
     fn in_body(&self) -> bool {
         self.frames.iter().any(|f| f.open == Open::Body)
+    }
+
+    fn in_small(&self) -> bool {
+        self.frames.last().is_some_and(|f| f.open.is_small())
     }
 
     fn is_statement_word(&self, i: usize, line_start: bool) -> bool {
@@ -258,10 +272,44 @@ impl Repair<'_> {
         }
     }
 
-    fn before_item(&mut self, tok: Tok) {
-        let outermost = matches!(tok, Tok::Use | Tok::Module | Tok::Twin);
+    /// Between items: a `module` or `twin` that lost its keyword or its `{` would make every line of
+    /// its body an error.
+    fn outside(&mut self, i: usize, line_start: bool) {
+        let (t, next) = (self.tokens[i], self.tok(i + 1));
+        let between = self.prev.is_none_or(|p| matches!(p.tok, Tok::Semi | Tok::RBrace));
+        let named = t.tok.is_name() && next.is_some_and(Tok::is_name);
+        let lost = match next {
+            Some(Tok::LBrace) if t.tok.is_name() => Some((Tok::Module, "module")),
+            Some(Tok::For) if t.tok.is_name() => Some((Tok::Twin, "twin")),
+            _ => None,
+        };
+        if let Some((tok, word)) = lost.filter(|_| between) {
+            let at = self.at(t.start);
+            let d = Diagnostic::new(
+                Code::Syntax,
+                self.span(t),
+                format!("expected `{word}` before this"),
+            )
+            .fix(format!("add `{word}`"), at, format!("{word} "));
+            self.diags.push(d);
+            self.insert(tok);
+            self.head = Some(tok);
+        } else if between && named && matches!(t.tok, Tok::Module | Tok::Twin) {
+            self.head = Some(t.tok);
+            self.head_indent = self.indent;
+        } else if line_start
+            && t.tok != Tok::LBrace
+            && matches!(self.head, Some(Tok::Module | Tok::Twin))
+            && self.prev.is_some_and(|p| p.tok.is_name())
+        {
+            self.missing_brace(Open::Items);
+        }
+    }
+
+    fn before_item(&mut self, t: Token) {
+        let outermost = matches!(t.tok, Tok::Use | Tok::Module | Tok::Twin);
         let second =
-            tok == Tok::Func && self.prev.is_some_and(|p| matches!(p.tok, Tok::Pub | Tok::Entry));
+            t.tok == Tok::Func && self.prev.is_some_and(|p| matches!(p.tok, Tok::Pub | Tok::Entry));
         let mut first = true;
         while let Some(f) = self.frames.last() {
             if f.open == Open::Items && !outermost {
@@ -270,26 +318,52 @@ impl Repair<'_> {
             first &= self.close_top("the next item", first);
         }
         if self.after_operand() && !second {
-            self.missing_semi();
+            self.missing_semi(t.start);
         }
-        (self.func_seen, self.match_seen) = (false, false);
+        self.head = None;
     }
 
-    fn before_statement(&mut self, what: &str) {
-        self.close_small(what);
+    fn before_statement(&mut self, t: Token) {
+        self.close_small("the next statement");
         if self.after_operand() {
-            self.missing_semi();
+            match self.head {
+                Some(Tok::Func | Tok::For | Tok::Mesh | Tok::On) => {
+                    self.missing_brace(Open::Body);
+                }
+                _ => self.missing_semi(t.start),
+            }
         }
     }
 
-    fn missing_semi(&mut self) {
+    /// A header is followed by a statement: the `{` of its block was left out.
+    fn missing_brace(&mut self, open: Open) {
         let at = self.at(self.prev_end());
         let last = self.prev.map_or(at, |p| self.span(p));
-        let d = Diagnostic::new(Code::Syntax, last, "expected `;` after this").fix(
+        let d = Diagnostic::new(Code::Syntax, last, "expected `{` after this").fix(
+            "add the `{`",
+            at,
+            " {",
+        );
+        self.diags.push(d);
+        self.insert(Tok::LBrace);
+        self.head = None;
+        self.lost -= 1;
+        if let Some(at) = self.prev {
+            self.frames.push(Frame { open, at, indent: self.head_indent, block_word: None });
+        }
+    }
+
+    fn missing_semi(&mut self, before: u32) {
+        let at = self.at(self.prev_end());
+        let last = self.prev.map_or(at, |p| self.span(p));
+        let mut d = Diagnostic::new(Code::Syntax, last, "expected `;` after this").fix(
             "add the `;`",
             at,
             ";",
         );
+        if looks_like_division(self.text.get(at.start as usize..before as usize).unwrap_or("")) {
+            d = d.note(DIVISION);
+        }
         self.diags.push(d);
         self.insert(Tok::Semi);
     }
@@ -345,12 +419,21 @@ impl Repair<'_> {
             Tok::LBracket => Open::Bracket,
             Tok::HintOpen => Open::Hint,
             _ if self.prev.is_some_and(|p| p.tok == Tok::PathSep) => Open::Group,
-            _ if self.match_seen => Open::Arms,
-            _ if self.func_seen || self.in_body() => Open::Body,
+            _ if self.head == Some(Tok::Match) => Open::Arms,
+            _ if self.head == Some(Tok::Func) || self.in_body() => Open::Body,
             _ => Open::Items,
         };
         if t.tok == Tok::LBrace {
-            (self.func_seen, self.match_seen) = (false, false);
+            self.head = None;
+            // a block may begin with a block, but the body of a module cannot
+            let twice = self.prev.is_some_and(|p| p.tok == Tok::LBrace);
+            if twice && self.frames.last().is_some_and(|f| f.open == Open::Items) {
+                self.lost += 1;
+                let d = Diagnostic::new(Code::Unclosed, self.span(t), "this `{` opens nothing")
+                    .fix("remove it", self.span(t), "");
+                self.diags.push(d);
+                return i + 1;
+            }
         }
         self.after_hint = false;
         self.push(t);
@@ -462,7 +545,7 @@ impl Repair<'_> {
         let top = self.frames.iter().rev().find(|f| !f.open.is_small()).map(|f| f.open);
         if unfinished && matches!(top, None | Some(Open::Items)) {
             self.close_small("the end of the file");
-            self.missing_semi();
+            self.missing_semi(self.text.len() as u32);
         }
         let mut first = true;
         while !self.frames.is_empty() {
