@@ -1,4 +1,5 @@
 //! A float has digits on both sides of its dot, so that `1..4` is a range.
+// fixed
 
 const EPS = 1.; // error[TF0102]: `1.` is not a number
 

@@ -1,4 +1,5 @@
 //! Strings stand in double quotes.
+// fixed
 
 module M {
     target 'nvidia.h200_sxm'; // error[TF0102]

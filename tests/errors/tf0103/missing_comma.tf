@@ -1,4 +1,5 @@
 //! Arguments are separated by commas.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

@@ -1,4 +1,5 @@
 //! A statement ends with `;`, and the message stands where it is missing.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

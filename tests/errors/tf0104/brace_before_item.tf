@@ -1,4 +1,5 @@
 //! A brace that is not closed does not swallow the next item: `g` is read and checked.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

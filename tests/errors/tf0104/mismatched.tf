@@ -1,4 +1,5 @@
 //! A `[` that meets the `)` of an outer call.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

@@ -1,4 +1,5 @@
 //! Functions are declared with `func`.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

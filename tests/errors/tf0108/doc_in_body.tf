@@ -1,4 +1,5 @@
 //! A doc comment before a statement documents nothing.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

@@ -1,4 +1,5 @@
 //! A field that the config does not have.
+// fixed
 
 config cfg = "model.json";
 

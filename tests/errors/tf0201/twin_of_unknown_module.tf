@@ -1,4 +1,5 @@
 //! A twin of a module that does not exist.
+// fixed
 
 module Chain {
     target "nvidia.h200_sxm";

@@ -1,4 +1,5 @@
 //! A child of a module that does not exist.
+// fixed
 
 module Layer {
     target "nvidia.h200_sxm";

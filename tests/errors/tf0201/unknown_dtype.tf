@@ -1,4 +1,5 @@
 //! A dtype of another language.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

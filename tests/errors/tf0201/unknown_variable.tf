@@ -1,4 +1,5 @@
 //! A misspelt name: the nearest one in sight is offered.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

@@ -1,4 +1,5 @@
 //! Ops need no `use`, functions of the library do: the fix writes it.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

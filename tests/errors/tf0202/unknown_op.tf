@@ -1,4 +1,5 @@
 //! A misspelt op: the nearest op or function is offered.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

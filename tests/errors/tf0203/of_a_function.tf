@@ -1,4 +1,5 @@
 //! Attributes of functions are checked alike.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

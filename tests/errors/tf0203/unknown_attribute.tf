@@ -1,4 +1,5 @@
 //! An attribute that the op does not have: the nearest is offered.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

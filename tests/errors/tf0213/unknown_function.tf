@@ -1,4 +1,5 @@
 //! A name that the library module does not have.
+// fixed
 
 use std::nn::{rms_nrm}; // error[TF0213]: `std::nn` has no `rms_nrm`
 

@@ -1,4 +1,5 @@
 //! `inout` stands at the call too.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

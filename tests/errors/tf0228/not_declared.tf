@@ -1,4 +1,5 @@
 //! `inout` at the call of a function that updates nothing.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

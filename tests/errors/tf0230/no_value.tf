@@ -1,4 +1,5 @@
 //! A `;` after the last expression drops the result.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

@@ -1,4 +1,5 @@
 //! Only `let mut` variables and `inout` parameters change.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

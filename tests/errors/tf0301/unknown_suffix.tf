@@ -1,4 +1,5 @@
 //! A placement has `swizzle`, `layout`, `partial` and `varying`.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

@@ -1,4 +1,5 @@
 //! 2688 elements over 256 threads: a split that does not divide, and the padded one that covers it.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

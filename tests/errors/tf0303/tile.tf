@@ -1,4 +1,5 @@
 //! 100 elements in windows of 64: without `pad` the last window would be shorter.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

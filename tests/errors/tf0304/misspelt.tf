@@ -1,4 +1,5 @@
 //! A misspelt level: the nearest is offered.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

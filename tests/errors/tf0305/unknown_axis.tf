@@ -1,4 +1,5 @@
 //! A mesh axis by a name it does not have.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

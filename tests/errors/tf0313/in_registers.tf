@@ -1,4 +1,5 @@
 //! What leaves a mesh is in gmem.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

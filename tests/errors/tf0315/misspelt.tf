@@ -1,4 +1,5 @@
 //! A misspelt hint: the nearest is offered.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

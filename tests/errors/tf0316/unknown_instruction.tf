@@ -7,7 +7,7 @@ module M {
 
     entry func f(x: f32[64]) -> f32[64] {
         mesh g = cta[r: 4] {
-            #[via(tme)] // error[TF0316]: `tme`
+            #[via(tme)] // error[TF0316]: has no `tme` for `via`
             let s = reshard(x, smem[64 @ g.r]);
             reshard(s + s, gmem)
         }

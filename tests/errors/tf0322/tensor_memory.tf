@@ -7,7 +7,7 @@ module M {
 
     entry func f(x: f32[128, 64]) -> f32[128, 64] {
         mesh g = cta[r: 1] {
-            let s = reshard(x, tmem); // error[TF0322]: `tmem`
+            let s = reshard(x, tmem); // error[TF0322]: `nvidia.h200_sxm` has no `tmem`
             reshard(s, gmem)
         }
     }
