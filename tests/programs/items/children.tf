@@ -2,8 +2,8 @@
 
 const L = 4;
 
-// reveal: layers.gamma: f32[4, 64] in gmem
-// reveal: last.gamma: f32[64] in gmem
+// reveal: f.layers.gamma: f32[4, 64] in gmem
+// reveal: f.last.gamma: f32[64] in gmem
 module Layer {
     weight gamma: f32[64] from "norm.weight";
 

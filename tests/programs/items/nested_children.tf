@@ -1,6 +1,6 @@
 //! Children of children: a block holds experts, and a model holds blocks.
 
-// reveal: blocks.experts.w: f32[3, 2, 8, 8] in gmem
+// reveal: model.blocks.experts.w: f32[3, 2, 8, 8] in gmem
 module Expert {
     weight w: f32[8, 8];
 
