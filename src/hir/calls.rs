@@ -174,7 +174,7 @@ impl Elab<'_> {
             text.contains(&format!("func {}<", name.text))
                 || text.contains(&format!("func {}(", name.text))
         });
-        let names = self.p.visible(self.cx.file, self.cx.module);
+        let names = self.p.callable(self.cx.file, self.cx.module);
         let all = names.into_iter().chain(registry::OPS.iter().map(|o| o.name()));
         if let Some((m, _)) = library {
             let at = file.map_or(name.span, |f| super::file_start(f.id));
