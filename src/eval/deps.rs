@@ -6,7 +6,8 @@
 //! A shared buffer is the exception to "what varying code makes varies": all positions write
 //! their windows into the one buffer, so the value after the write varies no more than before.
 //! The type of the written value tells: where it is not declared varying over an axis on which
-//! window or tile depend, the positions along that axis share the buffer.
+//! window or tile depend, and its storage is not one of which each position along the axis has its
+//! own, the positions along that axis share the buffer.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +16,7 @@ use crate::graph::verify::{mesh_axes, node_exprs};
 use crate::graph::{Def, Graph, Node, NodeId, NodeKind, RegionId, ValueId, node_regions};
 use crate::ops::{Attr, Role};
 use crate::types::dim::{Env, Expr, VarId, VarKind};
-use crate::types::placement::AxisId;
+use crate::types::placement::{AxisId, Storage};
 use crate::types::ty::TensorTy;
 
 pub(super) struct Deps {
@@ -144,8 +145,9 @@ impl Deps {
         let (Some(base), Some(out)) = (node.inputs.first(), node.outputs.first()) else {
             return false;
         };
-        let declared = common(&need, &g.ty(*out).place.varying);
-        let varies = union(&self.value[base.0 as usize], &declared);
+        let place = &g.ty(*out).place;
+        let mut varies = union(&self.value[base.0 as usize], &common(&need, &place.varying));
+        add(&mut varies, &own_copies(g, &need, place.storage));
         let shared = minus(&need, &varies);
         let grew = add(&mut self.value[out.0 as usize], &varies);
         let flag = &mut self.buffer[out.0 as usize];
@@ -290,6 +292,19 @@ fn collect_axes(node: &Node) -> Axes {
     out
 }
 
+/// The axes whose positions each have their own copy of what is in a storage.
+fn own_copies(g: &Graph, axes: &[AxisId], storage: Storage) -> Axes {
+    let coarse = |a: &AxisId| {
+        let mesh = g.meshes.axis(*a).and_then(|x| g.meshes.mesh(x.mesh));
+        mesh.is_some_and(|m| matches!(m.level.as_str(), "gpu" | "cluster" | "cta"))
+    };
+    match storage {
+        Storage::Host | Storage::Gmem => vec![],
+        Storage::Smem | Storage::Tmem => axes.iter().copied().filter(coarse).collect(),
+        Storage::Rmem => axes.to_vec(),
+    }
+}
+
 /// The axes of the meshes that a node opens, parts included.
 fn opened(g: &Graph, node: &Node) -> Axes {
     match &node.kind {
@@ -373,5 +388,35 @@ pub(super) fn defined_in(g: &Graph, v: ValueId, region: RegionId) -> bool {
         Def::Node(n, _) => g.node(n).region == region,
         Def::RegionParam(r, _) => r == region,
         Def::Param(_) => false,
+    }
+}
+
+/// The value that a buffer was before loops and writes handed it on.
+pub(super) fn buffer_of(g: &Graph, v: ValueId) -> ValueId {
+    let mut at = v;
+    loop {
+        let from = match g.value(at).def {
+            Def::Param(_) => None,
+            Def::RegionParam(r, i) => {
+                g.region(r).owner.and_then(|n| g.node(n).inputs.get(i).copied())
+            }
+            Def::Node(n, i) => {
+                let node = g.node(n);
+                match &node.kind {
+                    NodeKind::Loop { .. } => node.inputs.get(i).copied(),
+                    NodeKind::Op { op, .. } if op.role() == Role::Write => {
+                        node.inputs.first().copied()
+                    }
+                    NodeKind::Mesh { body, .. } | NodeKind::On { body, .. } => {
+                        g.region(*body).results.get(i).copied()
+                    }
+                    _ => None,
+                }
+            }
+        };
+        match from {
+            Some(f) => at = f,
+            None => return at,
+        }
     }
 }

@@ -170,24 +170,24 @@ impl Cx<'_> {
             return Ok(());
         }
         for s in e.items.iter_mut().flatten() {
-            self.apply_slot(e.value, s, axes, depth)?;
+            self.apply_slot(s, axes, depth)?;
         }
         Ok(())
     }
 
-    fn apply_slot(&self, v: ValueId, slot: &mut Slot, axes: &Axes, depth: u32) -> Res<()> {
+    fn apply_slot(&self, slot: &mut Slot, axes: &Axes, depth: u32) -> Res<()> {
         match slot {
-            Slot::One(val) => self.apply_val(v, val, axes, depth),
+            Slot::One(val) => self.apply_val(val, axes, depth),
             Slot::Many(m) => {
                 for s in Arc::make_mut(m).items.iter_mut().flatten() {
-                    self.apply_slot(v, s, axes, depth)?;
+                    self.apply_slot(s, axes, depth)?;
                 }
                 Ok(())
             }
         }
     }
 
-    fn apply_val(&self, v: ValueId, val: &mut Val, axes: &Axes, depth: u32) -> Res<()> {
+    fn apply_val(&self, val: &mut Val, axes: &Axes, depth: u32) -> Res<()> {
         let Some(trace) = val.trace.as_mut().map(Arc::make_mut) else { return Ok(()) };
         let open = minus(&trace.open, axes);
         if !open.is_empty() || trace.recs.iter().any(|r| r.depth < depth) {
@@ -198,20 +198,11 @@ impl Cx<'_> {
         let recs = std::mem::take(&mut trace.recs);
         trace.open = vec![];
         let shape = val.tensor.shape().to_vec();
+        let root = trace.root;
         for r in &recs {
-            val.apply(r).map_err(|c| conflict(self.g, &self.buffer_name(v, val), &shape, &c))?;
+            val.apply(r).map_err(|c| conflict(self.g, &self.g.value_name(root), &shape, &c))?;
         }
         Ok(())
-    }
-
-    /// The name a buffer was declared with.
-    fn buffer_name(&self, v: ValueId, val: &Val) -> String {
-        let root = val.trace.as_ref().map_or(v, |t| t.root);
-        if self.g.value(root).name.is_some() {
-            self.g.value_name(root)
-        } else {
-            self.g.value_name(v)
-        }
     }
 
     /// Holds what positions read back against what others wrote.
@@ -239,7 +230,7 @@ impl Cx<'_> {
                 o.readable(of)
             };
             if let Some((at, w)) = owners.find(&r.rect, shape, own) {
-                let name = self.buffer_name(r.root, val);
+                let name = self.g.value_name(r.root);
                 return Err(read_back(self.g, &name, shape, at, (&r.by, r.span), (&w.0, w.1)));
             }
         }

@@ -56,14 +56,13 @@ pub struct Outcome {
 /// # Errors
 /// What the program does wrong at these sizes and values: a window out of bounds, two positions
 /// that write one element, an element nobody wrote, an input that does not fit.
-#[allow(clippy::result_large_err)] // one for each run
 pub fn evaluate(
     graph: &Graph,
     env: &Env,
     inputs: &[Tensor],
     opts: &Options<'_>,
-) -> Result<Outcome, Diagnostic> {
-    run::run(graph, env, inputs, opts).map_err(|e| *e)
+) -> Result<Outcome, Box<Diagnostic>> {
+    run::run(graph, env, inputs, opts)
 }
 
 /// The dtype that values have in a run.
@@ -90,3 +89,6 @@ fn unbound(graph: &Graph, env: &Env) -> Option<Box<Diagnostic>> {
     let help = format!("state it: `--dim {}=N`", first.name);
     Some(Box::new(Diagnostic::new(Code::UnboundDim, first.span, text).help(help)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::axes::minus;
-use super::deps::collect_order;
+use super::deps::{buffer_of, collect_order};
 use super::fail::{Res, conflict, fail, internal, read_back, uninit, window_error};
 use super::frame::{Frame, Read, Slot, coord};
 use super::run::Cx;
@@ -103,7 +103,7 @@ impl Cx<'_> {
         };
         let whole = Rect::whole(val.tensor.shape());
         let rect = rect.unwrap_or(&whole);
-        self.may_read(frame, node, v, &val, trace, rect)?;
+        self.may_read(frame, node, &val, trace, rect)?;
         if !trace.open.is_empty() {
             let by = Arc::new(frame.owner(&frame.bound, &self.g.meshes));
             frame.reads.push(Read { root: trace.root, rect: rect.clone(), by, span: node.span });
@@ -116,7 +116,6 @@ impl Cx<'_> {
         &self,
         frame: &Frame,
         node: &Node,
-        v: ValueId,
         val: &Val,
         trace: &Trace,
         rect: &Rect,
@@ -142,7 +141,7 @@ impl Cx<'_> {
             None => Ok(()),
             Some((at, owner, span)) => {
                 let by = frame.owner(&frame.bound, &g.meshes);
-                let name = g.value_name(v);
+                let name = g.value_name(trace.root);
                 Err(read_back(g, &name, shape, at, (&by, node.span), (&owner, span)))
             }
         }
@@ -313,12 +312,12 @@ impl Cx<'_> {
             span: node.span,
             depth: frame.depth,
         };
-        let root = frame.root_of(base, val.trace.as_deref());
+        let root = buffer_of(g, base);
         let trace = Arc::make_mut(val.trace.get_or_insert_with(|| Arc::new(Trace::new(root))));
         super::axes::add(&mut trace.open, shared);
         if trace.open.is_empty() {
             let shape = val.tensor.shape().to_vec();
-            val.apply(&rec).map_err(|c| conflict(g, &g.value_name(base), &shape, &c))?;
+            val.apply(&rec).map_err(|c| conflict(g, &g.value_name(root), &shape, &c))?;
         } else {
             trace.recs.push(rec);
         }
@@ -408,12 +407,5 @@ impl Cx<'_> {
             frame.env.unset(v);
         }
         self.set(frame, node, 0, val)
-    }
-}
-
-impl Frame<'_> {
-    /// The buffer that a first write of positions starts from.
-    fn root_of(&self, base: ValueId, trace: Option<&Trace>) -> ValueId {
-        trace.map_or(base, |t| t.root)
     }
 }

@@ -119,11 +119,11 @@ impl Planner<'_> {
                     made.extend(&self.graph.node(*n).outputs);
                     continue;
                 }
-                (Some(_), _) if rest.is_empty() => {
-                    if !self.deps.uses[i].iter().any(|v| made.contains(v)) {
-                        out.push(Part::One(*n));
-                        continue;
-                    }
+                (Some(_), _)
+                    if rest.is_empty() && !self.deps.uses[i].iter().any(|v| made.contains(v)) =>
+                {
+                    out.push(Part::One(*n));
+                    continue;
                 }
                 _ => {}
             }

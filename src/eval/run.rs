@@ -138,10 +138,7 @@ impl<'a> Cx<'a> {
         };
         match frame.slot(v) {
             Some(Slot::One(val)) => match &val.gaps {
-                Some(gaps) => {
-                    let shown = g.value(v).name.as_deref().unwrap_or(name);
-                    Err(uninit(g, frame, span, shown, val.tensor.shape(), gaps))
-                }
+                Some(gaps) => Err(uninit(g, frame, span, name, val.tensor.shape(), gaps)),
                 None => Ok(val.tensor.clone()),
             },
             Some(Slot::Many(_)) => lost("leaves its mesh varying"),

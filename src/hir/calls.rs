@@ -220,6 +220,9 @@ impl Elab<'_> {
                 }
             }
         }
+        if !ok {
+            return Val::Error;
+        }
         let first = inputs.first().map(|(_, t)| *t);
         let mut attrs = vec![];
         for (p, given) in &m.given {
@@ -631,7 +634,7 @@ impl Elab<'_> {
                         };
                         self.diags.push(
                             Diagnostic::new(Code::BadArgs, a.span, msg)
-                                .label(f.header, "declared here"),
+                                .label(f.name.span, "declared here"),
                         );
                     }
                 }
