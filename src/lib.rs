@@ -25,3 +25,5 @@ pub mod eval;
 pub mod hir;
 
 pub mod session;
+
+pub mod cli;
