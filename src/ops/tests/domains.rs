@@ -46,8 +46,8 @@ fn points(extents: &[i64]) -> Vec<Vec<i64>> {
 }
 
 /// Reads and writes fit their tensors, and the writes reach every element of a result whose
-/// accesses are all known.
-fn check(c: &Case) {
+/// accesses are all known. Every example of a document is held to this as well.
+pub fn check(c: &Case) {
     let (d, outs) = domain(c);
     let name = c.op.name();
     assert_eq!((d.reads.len(), d.writes.len()), (c.inputs.len(), outs.len()), "{name}");

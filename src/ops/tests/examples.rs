@@ -132,7 +132,9 @@ impl Reader<'_> {
             }
             self.eat(",");
         }
-        build(name, &given, self.wide).results().unwrap_or_else(|e| panic!("`{name}`: {e}"))
+        let case = build(name, &given, self.wide);
+        super::domains::check(&case);
+        case.results().unwrap_or_else(|e| panic!("`{name}`: {e}"))
     }
 }
 
