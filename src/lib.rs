@@ -21,5 +21,6 @@ pub mod ops;
 
 pub mod graph;
 
+pub mod check;
 pub mod eval;
 pub mod hir;
