@@ -24,3 +24,5 @@ pub mod graph;
 pub mod check;
 pub mod eval;
 pub mod hir;
+
+pub mod session;

@@ -104,6 +104,9 @@ fn declare_params(e: &mut Elab, f: &ast::Func) -> Vec<String> {
 fn finish(e: &mut Elab, f: &ast::Func, v: Val, inouts: Vec<String>) {
     let mut leaves = vec![];
     v.leaves(&mut leaves);
+    if matches!(v, Val::Error) {
+        return;
+    }
     let many = leaves.len() > 1;
     for (i, value) in leaves.into_iter().enumerate() {
         let name = if many { format!("output[{i}]") } else { "output".to_string() };
@@ -119,7 +122,7 @@ fn finish(e: &mut Elab, f: &ast::Func, v: Val, inouts: Vec<String>) {
     e.g.region_mut(root).results = e.g.outputs.iter().map(|o| o.value).collect();
     if e.g.outputs.is_empty() && !e.diags.iter().any(|d| d.level == crate::diag::Level::Error) {
         let msg = format!("`{}` has no result", f.name.text);
-        e.error(Code::BadBoundary, f.header, msg);
+        e.error(Code::BadBoundary, f.name.span, msg);
     }
 }
 

@@ -36,8 +36,18 @@ struct Loader<'a> {
     diags: Vec<Diagnostic>,
 }
 
-/// Reads a program. Diagnostics are in the result; `overrides` are applied by the caller.
+/// Reads a program. Diagnostics are in the result.
 pub fn load(sources: &dyn Sources, root: &str) -> Program {
+    load_with(sources, root, &[]).0
+}
+
+/// Reads a program with other values for some consts of the root file, as (name, value) texts.
+/// Gives what is wrong with those beside the program.
+pub fn load_with(
+    sources: &dyn Sources,
+    root: &str,
+    overrides: &[(String, String)],
+) -> (Program, Vec<String>) {
     let mut l = Loader {
         sources,
         map: SourceMap::default(),
@@ -57,8 +67,10 @@ pub fn load(sources: &dyn Sources, root: &str) -> Program {
         diags: l.diags,
         consts: Default::default(),
     };
+    // before the bounds of dims are folded, which may use them
+    let wrong = super::overrides::apply(&mut p, overrides);
     declare_dims(&mut p);
-    p
+    (p, wrong)
 }
 
 impl Loader<'_> {

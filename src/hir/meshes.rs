@@ -149,9 +149,15 @@ impl Elab<'_> {
             size,
             span: b.span,
         });
+        // the last axis varies fastest
+        let mut strides = vec![];
         let mut stride = unit;
+        for (_, e) in extents.iter().rev() {
+            strides.push(stride.clone());
+            stride = stride.mul(e);
+        }
         let mut axes = vec![];
-        for (n, e) in extents.into_iter().rev() {
+        for ((n, e), stride) in extents.into_iter().zip(strides.into_iter().rev()) {
             let name = format!("{}.{}", b.name.text, n.text);
             let next = self.g.meshes.next_axis();
             let var = self.g.vars.add(VarInfo {
@@ -161,11 +167,8 @@ impl Elab<'_> {
                 hi: e.sub(&Expr::one()),
                 span: n.span,
             });
-            let axis = MeshAxis { name, mesh, extent: e.clone(), var, stride: stride.clone() };
-            axes.push(self.g.meshes.add_axis(axis));
-            stride = stride.mul(&e);
+            axes.push(self.g.meshes.add_axis(MeshAxis { name, mesh, extent: e, var, stride }));
         }
-        axes.reverse();
         self.g.meshes.mesh_mut(mesh)?.axes = axes;
         Some(mesh)
     }

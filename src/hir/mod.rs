@@ -23,6 +23,7 @@ pub mod hints;
 pub mod load;
 pub mod meshes;
 pub mod modules;
+pub mod overrides;
 pub mod place;
 pub mod print;
 pub mod split;
@@ -83,6 +84,13 @@ pub struct Program {
     pub overrides: Vec<(String, Val)>,
     pub diags: Vec<Diagnostic>,
     consts: RefCell<HashMap<ItemRef, Option<Val>>>,
+}
+
+impl Program {
+    /// Forgets the values of consts, which change with the overrides.
+    pub(crate) fn forget_consts(&self) {
+        self.consts.borrow_mut().clear();
+    }
 }
 
 impl Program {
@@ -157,6 +165,26 @@ impl Program {
             };
         }
         Some(at)
+    }
+
+    /// Functions and children that can be called from a place, for suggestions.
+    pub fn callable(&self, file: usize, module: Option<usize>) -> Vec<&str> {
+        let Some(info) = self.files.get(file) else { return vec![] };
+        let own = module.and_then(|m| info.inner.get(&m));
+        let inner = own
+            .into_iter()
+            .flatten()
+            .map(|(n, i)| (n, Decl::Item(ItemRef { file, module, item: *i })));
+        inner
+            .chain(info.names.iter().map(|(n, d)| (n, *d)))
+            .filter(|(_, d)| match d {
+                Decl::Item(r) => self.item(*r).is_some_and(|i| {
+                    matches!(i.kind, ast::ItemKind::Func(_) | ast::ItemKind::Child { .. })
+                }),
+                Decl::File(_) => false,
+            })
+            .map(|(n, _)| n.as_str())
+            .collect()
     }
 
     /// Names that can be seen from a place, for suggestions.

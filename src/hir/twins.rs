@@ -82,7 +82,7 @@ fn boundaries(
                         name.text, f.name.text
                     ),
                 )
-                .label(f.header, "declared here")
+                .label(f.name.span, "declared here")
                 .help(format!(
                     "add `func {}({}) {{ .. }}`",
                     f.name.text,
@@ -129,7 +129,7 @@ fn boundaries(
                     t.header,
                     format!("the parameters are `({})`, the module's are `({})`", show(t), show(f)),
                 )
-                .label(f.header, "the boundary")
+                .label(f.name.span, "the boundary")
                 .help(
                     "a twin's function repeats the names, in order, with `inout` where it stands",
                 ),

@@ -188,7 +188,7 @@ impl Elab<'_> {
                     name.span,
                     format!("`{}` is private to its module", name.text),
                 )
-                .label(f.header, "declared here")
+                .label(f.name.span, "declared here")
                 .help("`pub func` makes it a boundary of the module");
                 self.push(d)
             }

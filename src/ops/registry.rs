@@ -99,6 +99,7 @@ pub static OPS: &[&dyn Op] = &[
     create::full_like::OP,
     create::ones::OP,
     create::tril_mask::OP,
+    create::window_valid::OP,
     create::zeros::OP,
     placement::collect::OP,
     placement::complete::OP,

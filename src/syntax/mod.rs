@@ -6,10 +6,13 @@
 
 pub mod ast;
 mod build;
+pub mod dump;
 mod explain;
 mod finish;
+pub mod fmt;
 pub mod parser;
 mod repair;
 pub mod token;
 
+pub use fmt::{format, format_text};
 pub use parser::{Parsed, parse, parse_expr, parse_strict};

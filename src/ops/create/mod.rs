@@ -10,4 +10,5 @@ mod mask;
 pub mod ones;
 pub mod tril_mask;
 mod typed;
+pub mod window_valid;
 pub mod zeros;
