@@ -102,6 +102,12 @@ impl Diagnostic {
         self
     }
 
+    /// Several replacements, in source order, as the fix.
+    pub fn edits(mut self, title: impl Into<String>, edits: Vec<(Span, String)>) -> Diagnostic {
+        self.fix = Some(Fix { title: title.into(), edits });
+        self
+    }
+
     /// The primary place.
     pub fn span(&self) -> Option<Span> {
         self.labels.first().map(|l| l.span)

@@ -6,7 +6,7 @@ use super::{Decl, ItemRef};
 use crate::base::Span;
 use crate::diag::{Code, Diagnostic, did_you_mean};
 use crate::graph::ValueId;
-use crate::ops::{Attr, Attrs, DefaultValue, Op, Param, ParamKind, registry};
+use crate::ops::{Attr, Attrs, DefaultValue, Op, Param, ParamKind, operators, registry};
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::dim::Expr;
 use crate::types::dtype::DType;
@@ -67,6 +67,11 @@ impl Elab<'_> {
         if numeric.contains(&name.text.as_str())
             && args.iter().all(|a| a.name.is_none() && !a.inout)
             && let Some(v) = self.try_number_fn(&name.text, args, span)
+        {
+            return v;
+        }
+        if let [a] = args
+            && let Some(v) = self.dtype_fn(&name.text, &a.value)
         {
             return v;
         }
@@ -141,6 +146,20 @@ impl Elab<'_> {
         Some(self.finish_op(op, inputs, vec![], span, spans))
     }
 
+    /// A function of a dtype, such as `widen(T)`.
+    fn dtype_fn(&mut self, func: &str, e: &ast::Expr) -> Option<Val> {
+        let ExprKind::Path(p) = &e.kind else { return None };
+        let [name] = p.segs.as_slice() else { return None };
+        let d = match self.find(&name.text).and_then(|at| self.binding(at)) {
+            Some(b) => match b.val {
+                Val::DType(d) => d,
+                _ => return None,
+            },
+            None => DType::parse(&name.text)?,
+        };
+        operators::of_dtype(func, d).map(Val::DType)
+    }
+
     fn unknown_function(&mut self, name: &ast::Name) -> Val {
         let file = self.p.files.get(self.cx.file);
         if file.is_some_and(|f| f.lost.contains(&name.text)) {
@@ -155,7 +174,7 @@ impl Elab<'_> {
             text.contains(&format!("func {}<", name.text))
                 || text.contains(&format!("func {}(", name.text))
         });
-        let names = self.p.visible(self.cx.file, self.cx.module);
+        let names = self.p.callable(self.cx.file, self.cx.module);
         let all = names.into_iter().chain(registry::OPS.iter().map(|o| o.name()));
         if let Some((m, _)) = library {
             let at = file.map_or(name.span, |f| super::file_start(f.id));
@@ -197,7 +216,7 @@ impl Elab<'_> {
                 }
             }
         }
-        let dtype = self.number_dtype(&vals);
+        let dtype = self.number_dtype(op, &vals);
         let (mut inputs, mut spans) = (vec![], vec![]);
         for (i, v, s) in vals {
             spans.push(s);
@@ -303,13 +322,15 @@ impl Elab<'_> {
     }
 
     /// The dtype that numbers among the operands take.
-    fn number_dtype(&self, vals: &[(usize, Val, Span)]) -> Option<DType> {
-        let dtypes = vals.iter().filter_map(|(_, v, _)| match v {
-            Val::Tensor(t) => Some(self.g.ty(*t).dtype),
-            _ => None,
-        });
-        let (bools, others): (Vec<DType>, Vec<DType>) = dtypes.partition(|d| *d == DType::Bool);
-        others.first().or(bools.first()).copied()
+    fn number_dtype(&self, op: &dyn Op, vals: &[(usize, Val, Span)]) -> Option<DType> {
+        let dtypes: Vec<Option<DType>> = vals
+            .iter()
+            .map(|(_, v, _)| match v {
+                Val::Tensor(t) => Some(self.g.ty(*t).dtype),
+                _ => None,
+            })
+            .collect();
+        op.number_dtype(&dtypes)
     }
 
     fn match_args<'a>(
@@ -679,6 +700,18 @@ impl Elab<'_> {
 
     /// Binds parameters and generics in the callee's frame. False where a type does not fit.
     fn bind_params(&mut self, f: &ast::Func, vals: Vec<Option<(Val, Span)>>, span: Span) -> bool {
+        // numbers that are attributes or extents are seen by the types of the others
+        for (q, v) in f.params.iter().zip(&vals) {
+            if let Some((v @ (Val::Num(_) | Val::Bool(_) | Val::Str(_) | Val::Mesh(_)), _)) = v {
+                self.bind_name(q, v.clone(), None);
+            }
+        }
+        let given: Vec<(Val, Span)> =
+            vals.iter().map(|v| v.clone().unwrap_or((Val::Unit, span))).collect();
+        if !self.bind_generics(f, &given) {
+            return false;
+        }
+        // a default may use the generics
         let mut vals: Vec<(Val, Span)> = f
             .params
             .iter()
@@ -689,15 +722,6 @@ impl Elab<'_> {
                 (None, None) => (Val::Error, span),
             })
             .collect();
-        // numbers that are attributes or extents are seen by the types of the others
-        for (q, (v, _)) in f.params.iter().zip(&vals) {
-            if let Val::Num(_) | Val::Bool(_) | Val::Str(_) | Val::Mesh(_) = v {
-                self.bind_name(q, v.clone(), None);
-            }
-        }
-        if !self.bind_generics(f, &vals) {
-            return false;
-        }
         let mut ok = true;
         for (q, (v, s)) in f.params.iter().zip(&mut vals) {
             match self.check_param(f, q, v.clone(), *s) {

@@ -167,6 +167,26 @@ impl Program {
         Some(at)
     }
 
+    /// Functions and children that can be called from a place, for suggestions.
+    pub fn callable(&self, file: usize, module: Option<usize>) -> Vec<&str> {
+        let Some(info) = self.files.get(file) else { return vec![] };
+        let own = module.and_then(|m| info.inner.get(&m));
+        let inner = own
+            .into_iter()
+            .flatten()
+            .map(|(n, i)| (n, Decl::Item(ItemRef { file, module, item: *i })));
+        inner
+            .chain(info.names.iter().map(|(n, d)| (n, *d)))
+            .filter(|(_, d)| match d {
+                Decl::Item(r) => self.item(*r).is_some_and(|i| {
+                    matches!(i.kind, ast::ItemKind::Func(_) | ast::ItemKind::Child { .. })
+                }),
+                Decl::File(_) => false,
+            })
+            .map(|(n, _)| n.as_str())
+            .collect()
+    }
+
     /// Names that can be seen from a place, for suggestions.
     pub fn visible(&self, file: usize, module: Option<usize>) -> Vec<&str> {
         let Some(info) = self.files.get(file) else { return vec![] };

@@ -435,7 +435,13 @@ impl Pass<'_> {
                 format!("`{name}` is in `{place}` and would leave the mesh"),
             )
             .help("a value leaves a mesh whole and in gmem: `reshard(.., gmem)`")
-            .fix("reshard to gmem", at, format!("reshard({}, gmem)", "{source}"))
+            .edits(
+                "reshard to gmem",
+                vec![
+                    (Span { end: at.start, ..at }, "reshard(".into()),
+                    (Span { start: at.end, ..at }, ", gmem)".into()),
+                ],
+            )
         } else {
             return;
         };

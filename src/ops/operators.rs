@@ -2,6 +2,7 @@
 
 use super::{Op, registry};
 use crate::syntax::ast::{BinaryOp, UnaryOp};
+use crate::types::dtype::DType;
 
 /// The op of a binary operator on tensors; `@` has none.
 pub fn binary(op: BinaryOp) -> Option<&'static dyn Op> {
@@ -43,4 +44,13 @@ pub fn write() -> Option<&'static dyn Op> {
 /// `w.valid`: attributes `n`, `start`, `end`; element `i` is `start + i < end`.
 pub fn window_valid() -> Option<&'static dyn Op> {
     registry::find("window_valid")
+}
+
+/// Functions of dtypes: `widen(T)` is the dtype that sums of T accumulate in.
+pub fn of_dtype(name: &str, d: DType) -> Option<DType> {
+    match name {
+        "widen" if d.is_float() && d != DType::F64 => Some(DType::F32),
+        "widen" => Some(d),
+        _ => None,
+    }
 }

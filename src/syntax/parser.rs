@@ -8,7 +8,7 @@ use super::build::Build;
 use super::explain::Explain;
 use super::finish::finish;
 use super::repair::repair;
-use super::token::{Tok, Token, lex, lex_from};
+use super::token::{MAX_DIAGS, Tok, Token, lex, lex_from};
 use crate::base::{FileId, LineIndex, Span};
 use crate::diag::{Code, Diagnostic, Level};
 
@@ -101,7 +101,7 @@ fn parse_items(
         vec![]
     });
     let explain = Explain { file, text, tokens };
-    diags.extend(errors.iter().filter_map(|e| explain.error(e)));
+    diags.extend(errors.iter().take(MAX_DIAGS).filter_map(|e| explain.error(e)));
     if diags.is_empty() && !errors.is_empty() {
         // an error that every stage took for reported by another one
         let at = tokens.last().map_or(0, |t| t.end);

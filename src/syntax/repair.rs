@@ -6,12 +6,17 @@
 //! does not swallow the next statement or item.
 
 use super::explain::{DIVISION, looks_like_division};
-use super::token::{Tok, Token};
+use super::token::{MAX_DIAGS, Tok, Token};
 use crate::base::{FileId, Span};
 use crate::diag::{Code, Diagnostic};
 
 /// The most brackets, of all kinds, inside one another.
 pub const MAX_NESTING: usize = 200;
+
+/// What is inside of so many brackets is read only up to [`MAX_DEEP`] tokens: the parser recovers
+/// from an error in time that grows with the square of the nesting for each token it skips.
+const DEEP: usize = 32;
+const MAX_DEEP: u32 = 20_000;
 
 /// The longest run of prefix operators.
 const MAX_PREFIX: u32 = 200;
@@ -26,10 +31,12 @@ pub(crate) fn repair(file: FileId, text: &str, tokens: &[Token]) -> (Vec<Token>,
         diags: vec![],
         frames: vec![],
         prev: None,
+        read_to: 0,
         after_hint: false,
         head: None,
         head_indent: 0,
         indent: 0,
+        deep: 0,
         prefix: 0,
         lost: count(Tok::RBrace) as i64 - count(Tok::LBrace) as i64,
         reported_depth: false,
@@ -86,6 +93,8 @@ struct Repair<'i> {
     frames: Vec<Frame>,
     /// The last token that was passed on.
     prev: Option<Token>,
+    /// Where the last token that was written ends.
+    read_to: u32,
     /// `prev` closed a hint, so an operand may follow.
     after_hint: bool,
     /// The word whose `{` is still to come: `func`, `for`, `mesh`, `on` or `match`.
@@ -94,6 +103,8 @@ struct Repair<'i> {
     head_indent: u32,
     /// Column at which the current line begins.
     indent: u32,
+    /// Tokens so far inside of at least [`DEEP`] brackets.
+    deep: u32,
     /// Length of the run of prefix operators that ends here.
     prefix: u32,
     /// `}` minus `{` of the rest of the repair: only if the braces do not balance may indentation
@@ -139,6 +150,12 @@ impl Repair<'_> {
             return self.opener(i);
         }
         self.after_hint = false;
+        if self.frames.len() >= DEEP {
+            self.deep += 1;
+            if self.deep > MAX_DEEP {
+                return self.rest_of_bracket(i);
+            }
+        }
         match t.tok {
             Tok::RParen | Tok::RBracket | Tok::RBrace => self.closer(t, line_start),
             Tok::Func => self.push_head(t),
@@ -165,6 +182,12 @@ impl Repair<'_> {
         self.push(t);
     }
 
+    fn report(&mut self, d: Diagnostic) {
+        if self.diags.len() < MAX_DIAGS {
+            self.diags.push(d);
+        }
+    }
+
     fn prev_end(&self) -> u32 {
         self.prev.map_or(0, |p| p.end)
     }
@@ -185,9 +208,9 @@ impl Repair<'_> {
 
     /// Whether `t` is the first token of its line; keeps the line's indentation.
     fn note_line(&mut self, t: Token) -> bool {
-        let from = self.prev_end();
+        let from = std::mem::replace(&mut self.read_to, t.end);
         let gap = self.text.get(from as usize..t.start as usize).unwrap_or("");
-        if self.prev.is_some() && (gap.is_empty() || gap == " ") {
+        if from > 0 && (gap.is_empty() || gap == " ") {
             return false;
         }
         match gap.rfind('\n') {
@@ -196,10 +219,10 @@ impl Repair<'_> {
                 true
             }
             None => {
-                if self.prev.is_none() {
+                if from == 0 {
                     self.indent = gap.len() as u32;
                 }
-                self.prev.is_none()
+                from == 0
             }
         }
     }
@@ -291,7 +314,7 @@ impl Repair<'_> {
                 format!("expected `{word}` before this"),
             )
             .fix(format!("add `{word}`"), at, format!("{word} "));
-            self.diags.push(d);
+            self.report(d);
             self.insert(tok);
             self.head = Some(tok);
         } else if between && named && matches!(t.tok, Tok::Module | Tok::Twin) {
@@ -344,7 +367,7 @@ impl Repair<'_> {
             at,
             " {",
         );
-        self.diags.push(d);
+        self.report(d);
         self.insert(Tok::LBrace);
         self.head = None;
         self.lost -= 1;
@@ -364,7 +387,7 @@ impl Repair<'_> {
         if looks_like_division(self.text.get(at.start as usize..before as usize).unwrap_or("")) {
             d = d.note(DIVISION);
         }
-        self.diags.push(d);
+        self.report(d);
         self.insert(Tok::Semi);
     }
 
@@ -391,7 +414,7 @@ impl Repair<'_> {
                 format!("`{text}` cannot stand inside brackets"),
             )
             .help("give its value a name first: `let a = ..;`");
-            self.diags.push(d);
+            self.report(d);
         } else if first || !small {
             let opener = self.text.get(f.at.start as usize..f.at.end as usize).unwrap_or("");
             let insert = if small { closer.to_string() } else { format!("\n{closer}") };
@@ -402,7 +425,7 @@ impl Repair<'_> {
             )
             .label(at, format!("`{closer}` is missing here at the latest"))
             .fix(format!("add the `{closer}`"), at, insert);
-            self.diags.push(d);
+            self.report(d);
         }
         if !small {
             self.lost += 1;
@@ -431,13 +454,14 @@ impl Repair<'_> {
                 self.lost += 1;
                 let d = Diagnostic::new(Code::Unclosed, self.span(t), "this `{` opens nothing")
                     .fix("remove it", self.span(t), "");
-                self.diags.push(d);
+                self.report(d);
                 return i + 1;
             }
         }
         self.after_hint = false;
         self.push(t);
-        if self.frames.len() < MAX_NESTING {
+        self.deep += u32::from(self.frames.len() >= DEEP);
+        if self.frames.len() < MAX_NESTING && self.deep < MAX_DEEP {
             self.frames.push(Frame { open, at: t, indent: self.indent, block_word: None });
             return i + 1;
         }
@@ -446,6 +470,7 @@ impl Repair<'_> {
         let closer = open.closer().0;
         match self.tokens.get(end) {
             Some(c) if c.tok == closer => {
+                self.read_to = c.end;
                 self.push(*c);
                 end + 1
             }
@@ -454,6 +479,25 @@ impl Repair<'_> {
                 end
             }
         }
+    }
+
+    /// Skips what is left in the innermost bracket.
+    fn rest_of_bracket(&mut self, i: usize) -> usize {
+        let t = self.tokens[i];
+        if matches!(t.tok, Tok::RParen | Tok::RBracket | Tok::RBrace) {
+            self.closer(t, false);
+            return i + 1;
+        }
+        self.too_deep(t, "brackets and blocks");
+        let mut depth = 0usize;
+        let end = self.tokens.iter().enumerate().skip(i).find(|(_, t)| {
+            let closes = matches!(t.tok, Tok::RParen | Tok::RBracket | Tok::RBrace);
+            depth += usize::from(t.tok.opens());
+            let found = closes && depth == 0;
+            depth -= usize::from(closes && depth > 0);
+            found
+        });
+        end.map_or(self.tokens.len(), |(n, _)| n)
     }
 
     /// The index of the token that closes the bracket at `i`, or of the end.
@@ -481,7 +525,7 @@ impl Repair<'_> {
             Diagnostic::new(Code::TooDeep, self.span(t), format!("{what} are nested too deeply"))
                 .here(format!("at most {MAX_NESTING} inside one another are read"))
                 .help("give parts names with `let`, or move them to functions of their own");
-        self.diags.push(d);
+        self.report(d);
     }
 
     fn closer(&mut self, t: Token, line_start: bool) {
@@ -523,7 +567,7 @@ impl Repair<'_> {
                     format!("this `{closer}` closes nothing"),
                 )
                 .fix("remove it", self.span(t), "");
-                self.diags.push(d);
+                self.report(d);
             }
         }
     }

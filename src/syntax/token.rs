@@ -160,6 +160,9 @@ impl Tok {
     }
 }
 
+/// The most messages that one stage of the parser gives: a file with more is no program.
+pub(crate) const MAX_DIAGS: usize = 1000;
+
 /// A token and the bytes it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
@@ -242,7 +245,9 @@ impl Lexer<'_> {
     }
 
     fn report(&mut self, d: Diagnostic) {
-        self.out.diags.push(d);
+        if self.out.diags.len() < MAX_DIAGS {
+            self.out.diags.push(d);
+        }
     }
 
     fn bad(&self, start: usize, end: usize, message: impl Into<String>) -> Diagnostic {
