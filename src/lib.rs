@@ -21,6 +21,7 @@ pub mod ops;
 
 pub mod graph;
 
+pub mod check;
 pub mod eval;
 pub mod hir;
 
