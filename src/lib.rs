@@ -17,4 +17,5 @@ pub mod types;
 
 pub mod ops;
 
+pub mod analysis;
 pub mod graph;
