@@ -15,7 +15,16 @@ pub mod target;
 
 pub mod types;
 
+pub mod tensorio;
+
 pub mod ops;
 
 pub mod analysis;
 pub mod graph;
+
+pub mod eval;
+pub mod hir;
+
+pub mod session;
+
+pub mod cli;

@@ -55,17 +55,21 @@ codes! {
     NotUtf8 = "0101", "not-utf8", Error, "a source file is not valid UTF-8",
         "A `.tf` file is UTF-8 text. The message names the offset of the first byte that is not. Convert the file, for example with `iconv -f latin1 -t utf-8`.";
     BadToken = "0102", "bad-token", Error, "a character or literal that the language does not have",
-        "The lexer met a character outside the language, a number stuck to letters such as `32x`, or a string that does not end on its line. A float has digits on both sides of its dot: `1.0`, not `1.` or `.5`.";
+        "The lexer met a character outside the language, a number stuck to letters such as `32x`, an integer over 64 bits, a string that does not end on its line, or an operator of another language. A float has digits on both sides of its dot, so that `1..4` is a range:\n\n    const EPS = 1.;      // error: write 1.0\n    const HALF = .5;     // error: write 0.5\n    let n = 2 & mask;    // error: `&&` on conditions, `bit_and` on integer tensors\n\nThe lexer goes on with the token that was most likely meant, so one bad token is one message.";
     Syntax = "0103", "syntax-error", Error, "the text does not fit the grammar",
-        "The parser expected something else here. It goes on at the next statement or item, so that independent errors are reported in one run.";
-    Unclosed = "0104", "unclosed-bracket", Error, "a bracket or brace is not closed",
-        "A `(`, `[` or `{` has no partner before the next item or the end of the file. Where indentation tells which brace was meant, the message points at that one.";
+        "The parser expected something else here. It goes on at the next statement or item, so that independent errors are reported in one run, at most one for each line.\n\n    let a = x * ;        // error: expected an expression, found `;`\n    let b = f(x y);      // error: expected `,` after `x`\n    const N = 4          // error: expected `;` after `4`\n\nNames that a skipped statement would have declared count as declared.";
+    Unclosed = "0104", "unclosed-bracket", Error, "a bracket or brace has no partner",
+        "A `(`, `[` or `{` is not closed before the next statement, item or the end of the file, or a closing one closes nothing. Where the braces of a file do not balance, their indentation tells which one was meant, and the message points at that one.\n\n    let a = reshape(x, [M, N);    // error: `[` is not closed before `)`\n    func f(x: f32[4]) {           // error: `{` is not closed before the next item\n        x\n    func g(x: f32[4]) { x }";
     TooDeep = "0105", "nested-too-deep", Error, "expressions or blocks are nested too deeply",
-        "Nesting is limited so that no input can exhaust the stack. Name parts with `let` to flatten it.";
+        "Nesting is limited, to 200 brackets and blocks and to 500 operations of one expression, so that no input can exhaust the stack. Name parts with `let` to flatten it:\n\n    let low = a0 + a1 + a2;\n    let high = a3 + a4 + a5;\n    low + high";
     FileNotFound = "0106", "file-not-found", Error, "a file named by `use` or `config` does not exist or cannot be read",
         "Paths in `use \"f.tf\"` and `config c = \"f.json\"` are relative to the file that names them.";
     ReservedWord = "0107", "reserved-word", Error, "a word of other languages that `.tf` does not have",
-        "`if`, `else`, `while`, `loop`, `fn`, `struct`, `def`, `break` and `continue` are reserved to say what to write instead: `match` on compile-time values, `where` on tensors, `for` with a range, `func`.";
+        "`if`, `else`, `while`, `loop`, `fn`, `struct`, `def`, `break` and `continue` are reserved to say what to write instead:\n\n    if n < 4 { a } else { b }     // n is a dim or const: match n { 0..=3 => a, _ => b }\n    if mask { a } else { b }      // mask is a tensor:    where(mask, a, b)\n    while i < n { }               // for i in 0..n { }\n    fn f(x: f32[4]) { x }         // func f(x: f32[4]) { x }\n\nA loop makes all its trips, so there is no `break`: give `for` a shorter range.";
+    MisplacedDoc = "0108", "misplaced-doc", Warning, "a doc comment that documents nothing",
+        "`///` documents the item after it, and `//!` at the top of a file documents the file. Anywhere else they are kept as comments, but no tool shows them. Use `//` there:\n\n    func f(x: f32[4]) -> f32[4] {\n        /// twice x               // warning: no item follows; write `// twice x`\n        x + x\n    }";
+    FileTooLarge = "0109", "file-too-large", Error, "a source file is larger than 4 GiB",
+        "Positions in a source file are 32 bits wide. Data belongs into a weight or a config file, not into the program.";
     // 02xx: names, types, shapes
     Internal = "0200", "internal", Error, "the compiler met a state it believes impossible",
         "This is a defect of the compiler, not of the program. The message says where; please report it with the program.";
@@ -104,6 +108,137 @@ codes! {
         "A storage has a capacity for each of its owners: shared memory for a CTA, the register file and 255 registers for the threads that run on it, global memory for the device. The message names the op at the peak and every value live there, largest first; values share an owner from their definition to their last use. Split finer, take a smaller tile or a shallower ring, or move a value to a larger storage.";
     CountOverflow = "0505", "count-overflow", Error, "a count does not fit 128 bits",
         "Sizes are so large that exact integers overflow. Check the extents and trip counts of the program at the stated dims.";
+
+    // 04xx: evaluation and check
+    WriteConflict = "0401", "write-conflict", Error, "two positions of a mesh write one element",
+        "Inside a mesh every position writes its own window of a buffer, and windows of different positions must not overlap: on a device the last writer would win by chance. The message names both positions, the buffer and the element. Give each position its own part, or use `collect` and a reduction. Later iterations of one position may overwrite what it wrote itself.";
+    UninitRead = "0402", "uninitialised-read", Error, "an element is read that nobody wrote",
+        "`empty` starts a buffer whose elements have no value. Some element of it was not written by any window write before this use. Start with `zeros`, or make the windows cover the buffer.";
+    WindowOutOfBounds = "0403", "window-out-of-bounds", Error, "a subscript lies outside the tensor",
+        "An index or window passes the end of its axis, or starts below 0. Where bounds cannot be proved they are checked while the program runs. `tile(r, N, pad = v)` lets the last window run past the end.";
+    ValueOutOfRange = "0404", "value-out-of-range", Error, "a value lies outside its declared range",
+        "A parameter declared with `range lo..hi` promises its values to the program: indices, proofs of bounds and random inputs rely on it. The message gives the value found.";
+    EvalFailed = "0405", "evaluation-failed", Error, "an operation has no result for these operands",
+        "The operation met operands for which it is not defined, such as an integer division by zero or an index that data made too large. The message says which and where.";
+    ReadBack = "0406", "read-of-another-position", Error, "a position reads an element that another one wrote",
+        "Inside a mesh block a position may read back only what it wrote itself: nothing orders it after the others. End the block, or use `collect` and `complete`, which imply a barrier.";
+    CollectInLoop = "0407", "collect-in-varying-loop", Error, "a `collect` stands in a loop whose bounds depend on the positions it collects",
+        "All positions must reach a `collect` together, as they must a barrier. A loop whose trips differ between those positions cannot contain it.";
+    BadInput = "0408", "bad-input", Error, "an input does not fit its parameter",
+        "The dtype, the shape or the number of the inputs differs from what the function declares at the sizes it runs at. Declared and actual are both shown.";
+    NoArm = "0409", "no-arm", Error, "no arm of a `match` covers the value",
+        "The arms of a `match` cover the bounds of the dim they were written for; the size given lies outside.";
+    UnboundDim = "0410", "unbound-dim", Error, "a size is not stated",
+        "Evaluation needs a number for every dim that the program uses: `--dim ctx=128`.";
+    BadStep = "0411", "bad-step", Error, "a loop has a step below 1",
+        "Loops count upwards; the step must be at least 1 whenever the loop runs.";
+    UnknownOutput = "0420", "unknown-output", Error, "a judgement names an output that does not exist",
+        "Outputs are `output`, or `output[0]`, `output[1].name` of a tuple, or the name of an `inout` parameter. The message lists them.";
+    UnjudgedOutput = "0421", "unjudged-output", Error, "an output is judged by no predicate",
+        "Every output must be judged; there is no default predicate and no default tolerance. `--suggest` prints what could be asked of each.";
+    BadPredicate = "0422", "bad-predicate", Error, "a predicate does not suit an output, or is not complete",
+        "`equal` is the only tolerance for integers and bools; `ulp` needs a float dtype; bounds must be numbers that are not negative.";
+    BindInput = "0423", "bind-input", Error, "the tensors given do not match the parameters",
+        "Files bind to parameters by position, or one file by the names of its tensors. The message lists what is missing and what is left over.";
+    NoReference = "0424", "no-reference", Error, "a predicate needs a reference and there is none",
+        "Only `finite` looks at one side. Give `--expected`, or check a twin against its module.";
+    UnknownImport = "0213", "unknown-import", Error, "an import names nothing that exists",
+        "`use std::nn::{softmax};` imports functions of the standard library, `use \"f.tf\" as f;` another file. Ops need no import.";
+    ImportCycle = "0214", "import-cycle", Error, "a file imports itself, directly or through others",
+        "Files that need each other's items belong into one file, or the shared items into a third.";
+    DeclaredTwice = "0215", "declared-twice", Error, "a name is declared twice in one place",
+        "Names of a file, of a module, and of the axes of a mesh are unique. A `let` may shadow an earlier one.";
+    BadDim = "0216", "bad-dim", Error, "the bounds of a dim do not fit",
+        "A dim has constant, inclusive bounds that are not negative: `dim ctx in 1..=8192;`.";
+    NotConstant = "0217", "not-constant", Error, "something that must be known at compile time is not",
+        "Consts, extents, patterns and attributes are folded while the program is read. Data may be used as a number only in subscripts and loop bounds, and then needs a `range`.";
+    ConstCycle = "0218", "const-cycle", Error, "a const is defined by itself",
+        "The consts on the way form a circle; one of them must be given a value.";
+    LiteralRange = "0219", "literal-range", Warning, "a literal is no value of the dtype it takes",
+        "A literal takes the other operand's dtype. `x * 1e6` with x in f16 multiplies by infinity, and `i * 0.5` with i in i32 by 0. Cast the tensor first.";
+    NotANumber = "0220", "not-a-number", Error, "a number was expected",
+        "Subscripts, extents and loop bounds are integers. A rank-0 integer tensor counts as one where its source is a parameter with a range: `lens: i32[B] range 1..=4096`.";
+    TooLarge = "0221", "too-large", Error, "a tensor has more elements than can be counted safely",
+        "Element counts are limited to 2^46, so that bytes and work fit 64 bits.";
+    DivByZero = "0222", "division-by-zero", Error, "a division of numbers by what may be zero",
+        "Bound the divisor: a `dim` starts at 1, or a `match` arm excludes 0.";
+    InexactExtent = "0223", "inexact-extent", Error, "a division in an extent is not exact",
+        "In a type's extent `/` must divide exactly; `ceil_div(a, b)` rounds up.";
+    BadExtent = "0224", "bad-extent", Error, "an extent is negative, or a mesh axis is empty",
+        "Extents are zero or more; a mesh axis has at least one position.";
+    VaryingExtent = "0225", "varying-extent", Error, "an extent depends on a coordinate, a loop variable or data",
+        "Extents never vary. A range of varying length is walked in windows of one length: `for w in tile(a..b, 64, pad = 0.0)`, where `w.valid` tells which elements exist.";
+    WindowBounds = "0226", "window-bounds", Error, "a subscript reaches outside the tensor",
+        "Subscripts are checked for every value of the dims, coordinates and loop variables. Where the bounds cannot be decided they are checked when the program is evaluated.";
+    Recursion = "0227", "recursion", Error, "a function calls itself",
+        "Calls are pasted where they stand, so there is no recursion. A `for` loop repeats.";
+    InoutMismatch = "0228", "inout-mismatch", Error, "`inout` at a call and in the declaration differ",
+        "A parameter that a function updates is marked in both places: `func step(inout kc: T)` and `step(inout kc)`.";
+    InoutOverlap = "0229", "inout-overlap", Error, "two inout arguments of one call overlap",
+        "Each inout argument is one buffer that the call may write; two of them must not share elements.";
+    BadReturn = "0230", "bad-return", Error, "a body does not give the declared result",
+        "The last expression of a block, without `;`, is its value.";
+    BadBoundary = "0231", "bad-boundary", Error, "an entry or pub function has a signature that no caller outside can use",
+        "Boundaries take tensors and return tensors. Symbolic extents are dims, not generics; numbers are dims or consts.";
+    NoValue = "0232", "no-value", Error, "a statement without a value is bound to a name",
+        "A `for`, and a block whose last expression ends in `;`, have no value.";
+    BadPattern = "0233", "bad-pattern", Error, "a pattern does not fit the value",
+        "`let (a, b) = e;` takes a tuple of two. `_` drops a part.";
+    BadAssign = "0234", "bad-assignment", Error, "the left side cannot be assigned",
+        "A `let mut` variable, an `inout` parameter, or a window of one stands left of `=`.";
+    NotMutable = "0235", "not-mutable", Error, "a name is assigned that is not `mut`",
+        "`let mut acc = ..` declares a variable; a parameter is updated when it is `inout`.";
+    NumberCarried = "0236", "number-carried", Error, "a compile-time number changes in a loop or block",
+        "Numbers are folded while the program is read. What changes from trip to trip is a tensor, or the loop's own variable.";
+    NonExhaustive = "0237", "non-exhaustive-match", Error, "a match does not cover all values",
+        "The arms of a `match` cover the value's bounds exactly. The message names the first range that is missing.";
+    UnreachableArm = "0238", "unreachable-arm", Warning, "an arm of a match is never chosen",
+        "Earlier arms, or the bounds of the matched value, leave nothing for it.";
+    // 03xx: placement, meshes, hints, twins
+    BadPlacement = "0301", "bad-placement", Error, "a placement does not fit where it stands",
+        "A placement is a storage with one entry for each axis: `rmem[4096 @ g.row, 2048]`. It stands after `in`, or as the second argument of `reshard`.";
+    BadSplit = "0302", "bad-split", Error, "the factors of an axis do not multiply to its extent",
+        "`(8 @ g.row, 16, 32 @ t.row)` is an axis of 4096, major factor first. `pad(..)` allows the product to be larger.";
+    Indivisible = "0303", "indivisible", Error, "a split or tiling does not divide evenly",
+        "A padded split, `pad(11, 256 @ t.x)`, covers an axis of 2688 with 2816 slots: the tail does not exist logically and costs count it. For a loop, `tile(r, 64, pad = v)` lets the last window run past the end.";
+    UnknownLevel = "0304", "unknown-level", Error, "a mesh is made over a level that the topology does not have",
+        "`topology cta = 132, thread = 256;` names the levels of the target that the module uses, coarse to fine.";
+    UnknownAxis = "0305", "unknown-axis", Error, "a mesh has no axis of this name",
+        "A mesh names its axes where it is declared: `mesh g = cta[row: 8, col: 32]`.";
+    MeshTooLarge = "0306", "mesh-too-large", Error, "a mesh has more positions than its topology",
+        "The product of a mesh's axes is at most the extent of the level. A smaller mesh uses the first positions.";
+    SplitConflict = "0307", "split-conflict", Error, "two operands are split in ways that do not fit together",
+        "Operands that share a dimension are split alike there, or are whole; one mesh axis splits one dimension. `reshard` settles it.";
+    SplitReshape = "0308", "split-reshape", Error, "a reshape cuts through a split factor",
+        "A reshape of a split axis is legal where the new axes end at factor boundaries.";
+    NeedsWhole = "0309", "needs-whole", Error, "an op needs an axis whole that is split",
+        "Sorting, argmax and cumulative sums have no partial form, and windows are taken of whole axes. Gather the value first.";
+    PartialOperand = "0310", "partial-operand", Error, "a value that is not fully reduced is used where that would be wrong",
+        "A reduction over a split axis gives a partial value, never silently a complete one. `complete(x)` finishes it. Sums pass through linear operations, max and min through monotone ones.";
+    LoopPlacement = "0311", "loop-placement", Error, "a carried variable changes its placement in a loop",
+        "A variable has one placement for all trips. Annotate it, or reshard what is assigned.";
+    LeavesVarying = "0312", "leaves-varying", Error, "a value that differs between positions would leave its mesh",
+        "Each position has a value of its own. Write it into a window of an outer value, or `collect` the positions' values into one.";
+    LeavesSplit = "0313", "leaves-split", Error, "a value that is split, partial or local would leave its mesh",
+        "What leaves a mesh is whole, complete and in gmem: `reshard(x, gmem)`.";
+    PlacementMismatch = "0314", "placement-mismatch", Error, "an annotation disagrees with the placement a value has",
+        "An annotation places a result that nothing else places, and otherwise asserts; only `reshard` moves values.";
+    UnknownHint = "0315", "unknown-hint", Error, "there is no hint of this name",
+        "Hints say how, never what: via, buffers, atom, unroll, regs, fuse, persistent.";
+    BadHint = "0316", "bad-hint", Error, "a hint's arguments do not fit",
+        "Each hint has one form, such as `#[atom(wgmma, n = 256)]`; the target says which instructions exist.";
+    UnusedHint = "0317", "unused-hint", Warning, "a hint applies to nothing",
+        "A hint stands before the statement whose ops it is for.";
+    BadTwin = "0318", "bad-twin", Error, "a twin does not match its module",
+        "A twin has exactly the entry and pub functions and the children of its module, with the same parameters.";
+    BadKernel = "0319", "bad-kernel", Error, "an extern kernel or its launch does not fit",
+        "Every tensor parameter of an extern kernel says `in`, `out` or `inout`; scalars are u32, i32, u64, i64 or f32. A launch passes one argument for each.";
+    UnknownTarget = "0320", "unknown-target", Error, "there is no target document of this name",
+        "`target list` shows the documents; `--target-dir` adds a directory of others.";
+    BadTopology = "0321", "bad-topology", Error, "a topology does not fit its target",
+        "Levels are those of the target, coarse to fine, and extents stay within the hardware's limits.";
+    UnknownStorage = "0322", "unknown-storage", Error, "a storage word does not exist on the target",
+        "The storages are host, gmem, smem, rmem and tmem; a target has some of them.";
 }
 
 #[cfg(test)]

@@ -4,9 +4,13 @@
 //! names in backticks.
 
 pub mod codes;
+pub mod json;
+pub mod render;
 
 use crate::base::Span;
 pub use codes::Code;
+pub use json::render_json;
+pub use render::{render_short, render_text};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
@@ -95,6 +99,12 @@ impl Diagnostic {
         text: impl Into<String>,
     ) -> Diagnostic {
         self.fix = Some(Fix { title: title.into(), edits: vec![(span, text.into())] });
+        self
+    }
+
+    /// Several replacements, in source order, as the fix.
+    pub fn edits(mut self, title: impl Into<String>, edits: Vec<(Span, String)>) -> Diagnostic {
+        self.fix = Some(Fix { title: title.into(), edits });
         self
     }
 

@@ -12,6 +12,11 @@
 //! number is a variable of kind `Data`, and the nodes that use it list its value in
 //! [`Node::uses`].
 
+pub mod dot;
+pub mod json;
+pub mod print;
+pub mod verify;
+
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::base::Span;

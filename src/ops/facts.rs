@@ -4,6 +4,7 @@
 use crate::types::dim::Expr;
 use crate::types::dtype::DType;
 use crate::types::placement::Reduction;
+use crate::types::ty::TensorTy;
 
 /// One dimension of an iteration domain.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,6 +116,9 @@ impl Resource {
 pub enum Per {
     /// Each point of the domain.
     Point,
+    /// Each combination of indices of some of the domain's dimensions: bit `i` is dimension `i`.
+    /// A step of a longer computation that does not use all of them.
+    Dims(u64),
     /// Each element of a result.
     Output(usize),
 }
@@ -134,5 +138,22 @@ impl Work {
 
     pub fn output(resource: Resource, amount: i64) -> Work {
         Work { resource, per: Per::Output(0), amount }
+    }
+
+    /// Units of work of the whole op.
+    pub fn total(&self, domain: &Domain, outs: &[TensorTy]) -> Expr {
+        let count = match self.per {
+            Per::Point => Expr::product(domain.dims.iter().map(|d| &d.extent)),
+            Per::Dims(set) => Expr::product(
+                domain
+                    .dims
+                    .iter()
+                    .enumerate()
+                    .filter(|(i, _)| (set >> i) & 1 == 1)
+                    .map(|(_, d)| &d.extent),
+            ),
+            Per::Output(i) => outs.get(i).map_or_else(Expr::zero, |t| Expr::product(&t.shape)),
+        };
+        count.scale(self.amount)
     }
 }

@@ -5,8 +5,20 @@
 //! point, and evaluation. Everything else (flops, bytes, distribution, liveness) is derived from
 //! these by shared code that knows no op by name.
 
+pub mod contractions;
+pub mod create;
+pub mod elementwise;
 pub mod facts;
+pub mod indexing;
+pub mod operators;
+pub mod placement;
+pub mod reductions;
 pub mod registry;
+pub mod shape;
+mod support;
+
+#[cfg(test)]
+mod tests;
 
 use crate::diag::Code;
 use crate::types::dim::{Env, Expr, VarTable};
@@ -264,7 +276,8 @@ pub enum PartialRule {
     Multilinear,
     /// A view: keeps what it gets.
     View,
-    /// Monotone: passes `max` and `min` partials.
+    /// Monotone in each operand: passes `max` and `min` partials where the other operands are
+    /// whole, or partial alike where the op itself takes that maximum or minimum.
     Monotone,
 }
 
@@ -393,6 +406,12 @@ pub trait Op: Sync {
 
     fn partial_rule(&self) -> PartialRule {
         PartialRule::None
+    }
+
+    /// The dtype that a number given as an operand takes, from the dtypes of the operands (`None`
+    /// for a number): that of the first tensor, unless an operand is of a fixed dtype.
+    fn number_dtype(&self, operands: &[Option<DType>]) -> Option<DType> {
+        operands.iter().flatten().next().copied()
     }
 
     /// dtypes and shapes of the results. Placements are derived elsewhere.

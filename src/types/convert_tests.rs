@@ -98,7 +98,7 @@ fn every_code_survives_a_trip_through_f32_and_f64() {
         };
         let size = dtype.bits().div_ceil(8) as usize;
         let bytes: Vec<u8> = if dtype == DType::F4e2m1 {
-            (0..8).map(|i| 2 * i | (2 * i + 1) << 4).collect()
+            (0..8).map(|i| (2 * i) | ((2 * i + 1) << 4)).collect()
         } else {
             (0..count).flat_map(|c: u32| c.to_le_bytes().into_iter().take(size)).collect()
         };

@@ -1,0 +1,624 @@
+//! Expressions.
+
+use super::elab::Elab;
+use super::value::{Val, Window};
+use crate::base::Span;
+use crate::diag::{Code, Diagnostic, did_you_mean};
+use crate::ops::{Attr, Attrs, Sub, operators};
+use crate::syntax::ast::{self, BinaryOp, ExprKind, UnaryOp};
+use crate::types::dim::{Decision, Expr};
+use crate::types::dtype::DType;
+use crate::types::num::{Float, FloatFn, FloatOp, Num};
+
+impl Elab<'_> {
+    pub fn expr(&mut self, e: &ast::Expr) -> Val {
+        self.deeper(e.span, |s| {
+            if e.hints.is_empty() {
+                return s.bare_expr(e);
+            }
+            let n = s.push_hints(&e.hints);
+            let v = s.bare_expr(e);
+            s.pop_hints(n);
+            v
+        })
+    }
+
+    fn bare_expr(&mut self, e: &ast::Expr) -> Val {
+        match &e.kind {
+            ExprKind::Int(i) => Val::int(Expr::int(*i)),
+            ExprKind::Float(f) => Val::Num(Num::Float(Float::Const(*f))),
+            ExprKind::Bool(b) => Val::Bool(*b),
+            ExprKind::Str(s) => Val::Str(s.clone()),
+            ExprKind::Path(p) => self.path(p),
+            ExprKind::Paren(x) => self.expr(x),
+            ExprKind::List(v) => Val::List(v.iter().map(|x| self.expr(x)).collect()),
+            ExprKind::Tuple(v) => Val::Tuple(v.iter().map(|x| self.expr(x)).collect()),
+            ExprKind::Call { func, args } => self.call(func, args, e.span),
+            ExprKind::Index { base, subs } => self.index(base, subs, e.span),
+            ExprKind::Field { base, name } => self.field(base, name),
+            ExprKind::Unary { op, operand } => self.unary(*op, operand, e.span),
+            ExprKind::Binary { op: BinaryOp::At, op_span, .. } => self.error(
+                Code::BadPlacement,
+                *op_span,
+                "`@` splits an axis in a placement; it has no meaning here",
+            ),
+            ExprKind::Binary { op, lhs, rhs, .. } => {
+                let (a, b) = (self.expr(lhs), self.expr(rhs));
+                self.binary(*op, a, b, e.span, lhs.span, rhs.span)
+            }
+            ExprKind::Range { lo, hi, inclusive } => self.range(lo, hi, *inclusive, e.span),
+            ExprKind::In { value, placement } => {
+                let v = self.expr(value);
+                match v {
+                    Val::DType(d) => self.placed_type(d, vec![], placement),
+                    Val::Type(t) => self.placed_type(t.dtype, t.shape, placement),
+                    Val::Error => Val::Error,
+                    _ => self.error(Code::BadArgs, value.span, "`in` places a type"),
+                }
+            }
+            ExprKind::Placement(p) => self.error(
+                Code::BadPlacement,
+                p.span,
+                "a placement stands after `in` or as the second argument of `reshard`",
+            ),
+            ExprKind::For { var, iter, step, body } => {
+                self.for_loop(var, iter, step.as_deref(), body, e.span)
+            }
+            ExprKind::Mesh { binds, body } => self.mesh_block(binds, body, e.span),
+            ExprKind::On { part, body } => self.on_block(part, body, e.span),
+            ExprKind::Match { value, arms } => self.match_block(value, arms, e.span),
+            ExprKind::Block(b) => self.block(b),
+            ExprKind::Error => Val::Error,
+        }
+    }
+
+    fn placed_type(&mut self, d: DType, shape: Vec<Expr>, p: &ast::Placement) -> Val {
+        let place = self.placement(p, &shape);
+        Val::Type(Box::new(super::value::WrittenType { dtype: d, shape, place, range: None }))
+    }
+
+    fn range(
+        &mut self,
+        lo: &Option<Box<ast::Expr>>,
+        hi: &Option<Box<ast::Expr>>,
+        inclusive: bool,
+        span: Span,
+    ) -> Val {
+        let (Some(lo), Some(hi)) = (lo, hi) else {
+            let msg = "an open range stands only in subscripts and patterns";
+            return self.error(Code::BadArgs, span, msg);
+        };
+        let (a, b) = (self.int_expr(lo), self.int_expr(hi));
+        let (Some(start), Some(b)) = (a, b) else { return Val::Error };
+        let stop = if inclusive { b.add(&Expr::one()) } else { b };
+        Val::Window(Window { start, stop, tile: None })
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: &ast::Expr, span: Span) -> Val {
+        let v = self.expr(operand);
+        match (op, v) {
+            (_, Val::Error) => Val::Error,
+            (UnaryOp::Neg, Val::Num(Num::Int(e))) => Val::int(e.neg()),
+            (UnaryOp::Neg, Val::Num(Num::Float(f))) => Val::Num(Num::Float(f.neg())),
+            (UnaryOp::Not, Val::Bool(b)) => Val::Bool(!b),
+            (op, Val::Tensor(t)) => self.op(
+                operators::unary(op),
+                vec![t],
+                Attrs::default(),
+                span,
+                &[("x".into(), operand.span)],
+            ),
+            (_, other) => {
+                let msg = format!("this operator does not take {}", other.what());
+                self.error(Code::BadArgs, span, msg)
+            }
+        }
+    }
+
+    pub fn binary(
+        &mut self,
+        op: BinaryOp,
+        a: Val,
+        b: Val,
+        span: Span,
+        aspan: Span,
+        bspan: Span,
+    ) -> Val {
+        let (a, b) = (self.as_index(a, &b), b);
+        let b = self.as_index(b, &a);
+        match (a, b) {
+            (Val::Error, _) | (_, Val::Error) => Val::Error,
+            (Val::Num(x), Val::Num(y)) => self.fold(op, x, y, span),
+            (Val::Bool(x), Val::Bool(y)) => match op {
+                BinaryOp::And => Val::Bool(x && y),
+                BinaryOp::Or => Val::Bool(x || y),
+                BinaryOp::Eq => Val::Bool(x == y),
+                BinaryOp::Ne => Val::Bool(x != y),
+                _ => self.error(Code::BadArgs, span, format!("`{}` on bools", op.symbol())),
+            },
+            (Val::Str(x), Val::Str(y)) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) => {
+                Val::Bool((x == y) == (op == BinaryOp::Eq))
+            }
+            (Val::Tensor(x), Val::Tensor(y)) => self.tensor_op(op, x, y, span, aspan, bspan),
+            (Val::Tensor(x), Val::Num(n)) => {
+                let d = self.g.ty(x).dtype;
+                let y = self.constant_node(n, d, bspan);
+                self.tensor_op(op, x, y, span, aspan, bspan)
+            }
+            (Val::Num(n), Val::Tensor(y)) => {
+                let d = self.g.ty(y).dtype;
+                let x = self.constant_node(n, d, aspan);
+                self.tensor_op(op, x, y, span, aspan, bspan)
+            }
+            (x, y) => {
+                let msg = format!("`{}` does not take {} and {}", op.symbol(), x.what(), y.what());
+                self.error(Code::BadArgs, span, msg)
+            }
+        }
+    }
+
+    /// A rank-0 integer tensor with bounds meets an integer: both are numbers.
+    fn as_index(&mut self, v: Val, other: &Val) -> Val {
+        let Val::Tensor(t) = v else { return v };
+        let ty = self.g.ty(t);
+        let counts = ty.shape.is_empty() && ty.dtype.is_int() && ty.range.is_some();
+        match other {
+            Val::Num(Num::Int(_)) if counts => {
+                let span = self.g.value(t).span;
+                self.number_of(t, span)
+            }
+            _ => Val::Tensor(t),
+        }
+    }
+
+    fn tensor_op(
+        &mut self,
+        op: BinaryOp,
+        x: crate::graph::ValueId,
+        y: crate::graph::ValueId,
+        span: Span,
+        aspan: Span,
+        bspan: Span,
+    ) -> Val {
+        let Some(o) = operators::binary(op) else {
+            let msg = format!("`{}` does not apply to tensors", op.symbol());
+            return self.error(Code::BadArgs, span, msg);
+        };
+        let names: Vec<(String, Span)> =
+            o.params().iter().map(|p| p.name.to_string()).zip([aspan, bspan]).collect();
+        self.op(o, vec![x, y], Attrs::default(), span, &names)
+    }
+
+    /// Arithmetic of two numbers.
+    fn fold(&mut self, op: BinaryOp, a: Num, b: Num, span: Span) -> Val {
+        use BinaryOp::*;
+        if let (Num::Int(x), Num::Int(y)) = (&a, &b) {
+            return match op {
+                Add => Val::int(x.add(y)),
+                Sub => Val::int(x.sub(y)),
+                Mul => Val::int(x.mul(y)),
+                Div | Rem if self.g.vars.ge(y, &Expr::one()) != Decision::Yes => {
+                    let shown = self.g.vars.show(y);
+                    if y.as_int().is_some_and(|k| k < 0) && self.g.vars.upper(y) < Some(0) {
+                        return self.error(
+                            Code::BadArgs,
+                            span,
+                            format!("division by `{shown}`: integers divide by positive numbers"),
+                        );
+                    }
+                    self.error(Code::DivByZero, span, format!("`{shown}` may be zero here"))
+                }
+                Div if self.exact => {
+                    match x.exact_div(y) {
+                        Some(q) => Val::int(q),
+                        None => {
+                            let (p, q) = (self.g.vars.show(x), self.g.vars.show(y));
+                            self.push(
+                            Diagnostic::new(
+                                Code::InexactExtent,
+                                span,
+                                format!("`{p}` is not known to be a multiple of `{q}`"),
+                            )
+                            .help(format!("an extent divides exactly: write `ceil_div({p}, {q})` to round up")),
+                        )
+                        }
+                    }
+                }
+                Div => Val::int(x.floor_div(y)),
+                Rem => Val::int(x.rem(y)),
+                Eq | Ne | Lt | Le | Gt | Ge => self.compare(op, x, y, span),
+                And | Or | At => {
+                    self.error(Code::BadArgs, span, format!("`{}` on integers", op.symbol()))
+                }
+            };
+        }
+        let (x, y) = (a.to_float(), b.to_float());
+        let f = match op {
+            Add => FloatOp::Add,
+            Sub => FloatOp::Sub,
+            Mul => FloatOp::Mul,
+            Div => FloatOp::Div,
+            Eq | Ne | Lt | Le | Gt | Ge => {
+                return match (x.as_const(), y.as_const()) {
+                    (Some(p), Some(q)) => Val::Bool(match op {
+                        Eq => p == q,
+                        Ne => p != q,
+                        Lt => p < q,
+                        Le => p <= q,
+                        Gt => p > q,
+                        _ => p >= q,
+                    }),
+                    _ => self.error(Code::NotConstant, span, "this comparison is not constant"),
+                };
+            }
+            Rem | And | Or | At => {
+                return self.error(Code::BadArgs, span, format!("`{}` on floats", op.symbol()));
+            }
+        };
+        Val::Num(Num::Float(Float::bin(f, x, y)))
+    }
+
+    fn compare(&mut self, op: BinaryOp, x: &Expr, y: &Expr, span: Span) -> Val {
+        let vars = &self.g.vars;
+        let (decided, want) = match op {
+            BinaryOp::Eq => (vars.equal(x, y), true),
+            BinaryOp::Ne => (vars.equal(x, y), false),
+            BinaryOp::Ge => (vars.ge(x, y), true),
+            BinaryOp::Lt => (vars.ge(x, y), false),
+            BinaryOp::Le => (vars.ge(y, x), true),
+            _ => (vars.ge(y, x), false),
+        };
+        match decided {
+            Decision::Yes => Val::Bool(want),
+            Decision::No => Val::Bool(!want),
+            Decision::Unknown => {
+                let msg = format!(
+                    "`{} {} {}` is not decided at compile time",
+                    vars.show(x),
+                    op.symbol(),
+                    vars.show(y)
+                );
+                self.error(Code::NotConstant, span, msg)
+            }
+        }
+    }
+
+    /// Functions of numbers: `min`, `max`, `ceil_div`, `sqrt`, ... `None` where an argument is no
+    /// number, or the name is none of them.
+    pub fn number_fn(&mut self, name: &str, args: &[Val], span: Span) -> Option<Val> {
+        let nums: Option<Vec<Num>> = args
+            .iter()
+            .map(|v| match v {
+                Val::Num(n) => Some(n.clone()),
+                _ => None,
+            })
+            .collect();
+        let nums = nums?;
+        let fun = |f: FloatFn, x: &Num| Val::Num(Num::Float(Float::fun(f, x.to_float())));
+        Some(match (name, nums.as_slice()) {
+            ("min", [Num::Int(a), Num::Int(b)]) => Val::int(self.min_max(a, b, true)),
+            ("max", [Num::Int(a), Num::Int(b)]) => Val::int(self.min_max(a, b, false)),
+            ("min", [a, b]) => {
+                Val::Num(Num::Float(Float::bin(FloatOp::Min, a.to_float(), b.to_float())))
+            }
+            ("max", [a, b]) => {
+                Val::Num(Num::Float(Float::bin(FloatOp::Max, a.to_float(), b.to_float())))
+            }
+            ("ceil_div", [Num::Int(a), Num::Int(b)]) => {
+                if self.g.vars.ge(b, &Expr::one()) != Decision::Yes {
+                    let shown = self.g.vars.show(b);
+                    return Some(self.error(
+                        Code::DivByZero,
+                        span,
+                        format!("`{shown}` may be zero here"),
+                    ));
+                }
+                Val::int(a.ceil_div(b))
+            }
+            ("abs", [Num::Int(a)]) => Val::int(a.max_of(&a.neg())),
+            ("pow", [a, b]) => {
+                Val::Num(Num::Float(Float::bin(FloatOp::Pow, a.to_float(), b.to_float())))
+            }
+            ("sqrt", [a]) => fun(FloatFn::Sqrt, a),
+            ("exp", [a]) => fun(FloatFn::Exp, a),
+            ("exp2", [a]) => fun(FloatFn::Exp2, a),
+            ("log", [a]) => fun(FloatFn::Log, a),
+            ("log2", [a]) => fun(FloatFn::Log2, a),
+            _ => return None,
+        })
+    }
+
+    /// `min` and `max`, simplified where the bounds decide.
+    fn min_max(&self, a: &Expr, b: &Expr, min: bool) -> Expr {
+        let (lo, hi) = match (self.g.vars.ge(a, b), self.g.vars.ge(b, a)) {
+            (Decision::Yes, _) => (b, a),
+            (_, Decision::Yes) => (a, b),
+            _ => return if min { a.min_of(b) } else { a.max_of(b) },
+        };
+        if min { lo.clone() } else { hi.clone() }
+    }
+
+    // ---- fields
+
+    fn field(&mut self, base: &ast::Expr, name: &ast::Name) -> Val {
+        let span = base.span.to(name.span);
+        match self.expr(base) {
+            Val::Error => Val::Error,
+            Val::Mesh(m) => match self.mesh_axis(m, name) {
+                Some(a) => {
+                    let var = self.g.meshes.axis(a).map(|x| x.var);
+                    var.map_or(Val::Error, |v| Val::int(Expr::var(v)))
+                }
+                None => Val::Error,
+            },
+            Val::Window(w) => self.window_field(w, name, span),
+            Val::Config(c) => match c.get(&name.text) {
+                Some(v) => config_value(v),
+                None => {
+                    let keys: Vec<&str> =
+                        c.as_object().map_or(vec![], |o| o.keys().map(String::as_str).collect());
+                    let mut d = Diagnostic::new(
+                        Code::UnknownName,
+                        name.span,
+                        format!("the config has no field `{}`", name.text),
+                    );
+                    if let Some(m) = did_you_mean(&name.text, keys) {
+                        d = d.help(format!("it has `{m}`")).fix("rename", name.span, m);
+                    }
+                    self.push(d)
+                }
+            },
+            Val::Child(c) => self.child_member(*c, name),
+            other => {
+                let msg = format!("{} has no field `{}`", other.what(), name.text);
+                self.push(
+                    Diagnostic::new(Code::UnknownName, name.span, msg)
+                        .help("meshes, windows, configs and children have fields; a tuple is taken apart with `let (a, b) = ..`"),
+                )
+            }
+        }
+    }
+
+    fn window_field(&mut self, w: Window, name: &ast::Name, span: Span) -> Val {
+        match (name.text.as_str(), &w.tile) {
+            ("start", _) => Val::int(w.start),
+            ("end", _) => Val::int(w.stop),
+            ("len", _) => Val::int(w.len()),
+            ("index", Some(t)) => Val::int(t.index.clone()),
+            ("valid", Some(t)) => {
+                let attrs = Attrs(vec![
+                    ("n", Attr::Int(w.len())),
+                    ("start", Attr::Int(w.start.clone())),
+                    ("end", Attr::Int(t.end.clone())),
+                ]);
+                self.op(operators::window_valid(), vec![], attrs, span, &[])
+            }
+            ("index" | "valid", None) => self.push(
+                Diagnostic::new(
+                    Code::UnknownName,
+                    name.span,
+                    format!("a range has no `{}`", name.text),
+                )
+                .help("windows that a `for` over `tile(..)` makes have it"),
+            ),
+            _ => {
+                let known = ["start", "end", "len", "index", "valid"];
+                let mut d = Diagnostic::new(
+                    Code::UnknownName,
+                    name.span,
+                    format!("a window has no `{}`", name.text),
+                );
+                d = match did_you_mean(&name.text, known) {
+                    Some(m) => d.help(format!("it has `{m}`")).fix("rename", name.span, m),
+                    None => d.help("it has `start`, `end`, `len`, `index` and `valid`"),
+                };
+                self.push(d)
+            }
+        }
+    }
+
+    // ---- subscripts
+
+    fn index(&mut self, base: &ast::Expr, subs: &[ast::Expr], span: Span) -> Val {
+        match self.expr(base) {
+            Val::Error => Val::Error,
+            Val::DType(d) => {
+                let shape = self.extents(subs);
+                shape.map_or(Val::Error, |shape| {
+                    Val::Type(Box::new(super::value::WrittenType {
+                        dtype: d,
+                        shape,
+                        place: None,
+                        range: None,
+                    }))
+                })
+            }
+            Val::Child(c) => self.child_index(*c, subs, span),
+            Val::Tensor(t) => {
+                let Some(subs) = self.subscripts(self.g.ty(t).shape.clone(), subs, span) else {
+                    return Val::Error;
+                };
+                self.read(t, subs, span)
+            }
+            Val::List(vs) | Val::Tuple(vs) => {
+                let i = match subs {
+                    [one] => self.int_expr(one).and_then(|e| e.as_int()),
+                    _ => None,
+                };
+                match i.and_then(|i| vs.get(usize::try_from(i).ok()?).cloned()) {
+                    Some(v) => v,
+                    None => self.error(Code::BadArgs, span, "a list takes one constant index"),
+                }
+            }
+            other => {
+                let msg = format!("{} has no subscripts", other.what());
+                self.error(Code::BadArgs, base.span, msg)
+            }
+        }
+    }
+
+    /// Reads a window; nothing where all of the tensor is meant.
+    pub fn read(&mut self, t: crate::graph::ValueId, subs: Vec<Sub>, span: Span) -> Val {
+        let shape = &self.g.ty(t).shape;
+        let all = subs.iter().zip(shape).all(|(s, e)| match s {
+            Sub::Window { start, len, end: None, .. } => start.is_zero() && len == e,
+            _ => false,
+        });
+        if all {
+            return Val::Tensor(t);
+        }
+        let attrs = Attrs(vec![("subs", Attr::Subs(subs))]);
+        self.op(operators::read(), vec![t], attrs, span, &[("x".into(), span)])
+    }
+
+    /// Subscripts with their bounds checked, one for each axis.
+    pub fn subscripts(
+        &mut self,
+        shape: Vec<Expr>,
+        subs: &[ast::Expr],
+        span: Span,
+    ) -> Option<Vec<Sub>> {
+        if subs.len() > shape.len() {
+            let msg = format!("{} subscripts for a tensor of rank {}", subs.len(), shape.len());
+            self.error(Code::RankMismatch, span, msg);
+            return None;
+        }
+        let mut out = Some(vec![]);
+        for (i, extent) in shape.iter().enumerate() {
+            let sub = match subs.get(i) {
+                Some(s) => self.subscript(s, extent),
+                None => Some(whole(extent)),
+            };
+            match (sub, &mut out) {
+                (Some(s), Some(v)) => v.push(s),
+                _ => out = None,
+            }
+        }
+        out
+    }
+
+    fn subscript(&mut self, s: &ast::Expr, extent: &Expr) -> Option<Sub> {
+        if let ExprKind::Range { lo, hi, inclusive } = &s.kind {
+            let a = match lo {
+                Some(e) => self.int_expr(e)?,
+                None => Expr::zero(),
+            };
+            let b = match hi {
+                Some(e) => {
+                    let b = self.int_expr(e)?;
+                    if *inclusive { b.add(&Expr::one()) } else { b }
+                }
+                None => extent.clone(),
+            };
+            let w = Window { start: a, stop: b, tile: None };
+            return self.window_sub(w, extent, s.span);
+        }
+        match self.expr(s) {
+            Val::Error => None,
+            Val::Window(w) => self.window_sub(w, extent, s.span),
+            v => {
+                let i = self.int(v, s.span)?;
+                if i.as_int().is_some_and(|k| k < 0) {
+                    self.diags.push(
+                        Diagnostic::new(
+                            Code::WindowBounds,
+                            s.span,
+                            format!("index {} is negative", self.g.vars.show(&i)),
+                        )
+                        .help("indices count from the start; write `n - 1` with the extent `n` for the last"),
+                    );
+                    return None;
+                }
+                self.in_bounds(&i, &i.add(&Expr::one()), extent, s.span)?;
+                Some(Sub::At(i))
+            }
+        }
+    }
+
+    fn window_sub(&mut self, w: Window, extent: &Expr, span: Span) -> Option<Sub> {
+        let len = w.len();
+        let varies = len.vars().into_iter().find(|v| {
+            self.g.vars.get(*v).is_some_and(|i| !matches!(i.kind, crate::types::dim::VarKind::Dim))
+        });
+        if let Some(v) = varies {
+            let (l, n) = (self.g.vars.show(&len), self.g.vars.name(v).to_string());
+            self.diags.push(
+                Diagnostic::new(
+                    Code::VaryingExtent,
+                    span,
+                    format!("the length of this window is `{l}`, which varies with `{n}`"),
+                )
+                .help(
+                    "extents never vary: walk the range with `for w in tile(a..b, 64, pad = 0.0)`",
+                ),
+            );
+            return None;
+        }
+        if self.g.vars.upper(&len).is_some_and(|u| u < 0) {
+            let (a, b) = (self.g.vars.show(&w.start), self.g.vars.show(&w.stop));
+            self.error(
+                Code::WindowBounds,
+                span,
+                format!("the window `{a}..{b}` ends before it starts"),
+            );
+            return None;
+        }
+        match w.tile {
+            Some(t) if t.pad.is_some() => {
+                self.in_bounds(&w.start, &w.start, extent, span)?;
+                Some(Sub::Window { start: w.start, len, end: Some(t.end), pad: t.pad })
+            }
+            _ => {
+                self.in_bounds(&w.start, &w.stop, extent, span)?;
+                Some(Sub::Window { start: w.start, len, end: None, pad: None })
+            }
+        }
+    }
+
+    /// `0 <= start` and `stop <= extent`: proved, refused, or noted as assumed.
+    fn in_bounds(&mut self, start: &Expr, stop: &Expr, extent: &Expr, span: Span) -> Option<()> {
+        let low = self.g.vars.ge(start, &Expr::zero());
+        let high = self.g.vars.ge(extent, stop);
+        let (a, b, n) = (self.g.vars.show(start), self.g.vars.show(stop), self.g.vars.show(extent));
+        if low == Decision::No {
+            self.error(Code::WindowBounds, span, format!("the window starts at `{a}`, before 0"));
+            return None;
+        }
+        if high == Decision::No {
+            let msg = match (stop.as_int(), start.as_int()) {
+                (Some(e), Some(s)) if e == s + 1 => {
+                    format!("index {s} is past the end of an axis of {n}")
+                }
+                _ => format!("the window `{a}..{b}` reaches past the end of an axis of `{n}`"),
+            };
+            self.diags.push(
+                Diagnostic::new(Code::WindowBounds, span, msg)
+                    .help("`tile(.., pad = v)` makes windows that may reach past the end"),
+            );
+            return None;
+        }
+        if low == Decision::Unknown || high == Decision::Unknown {
+            self.g.assumed.push((span, format!("`{a}..{b}` lies within an axis of `{n}`")));
+        }
+        Some(())
+    }
+}
+
+pub fn whole(extent: &Expr) -> Sub {
+    Sub::Window { start: Expr::zero(), len: extent.clone(), end: None, pad: None }
+}
+
+fn config_value(v: &serde_json::Value) -> Val {
+    use serde_json::Value;
+    match v {
+        Value::Bool(b) => Val::Bool(*b),
+        Value::Number(n) => match n.as_i64() {
+            Some(i) => Val::int(Expr::int(i)),
+            None => Val::Num(Num::Float(Float::Const(n.as_f64().unwrap_or(f64::NAN)))),
+        },
+        Value::String(s) => Val::Str(s.clone()),
+        Value::Array(a) => Val::List(a.iter().map(config_value).collect()),
+        Value::Object(_) => Val::Config(std::sync::Arc::new(v.clone())),
+        Value::Null => Val::Unit,
+    }
+}

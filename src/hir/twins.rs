@@ -1,0 +1,554 @@
+//! Twins, held against their modules when the file is read.
+//!
+//! A twin's functions and children are exactly the module's boundaries and children. Its bodies
+//! are elaborated with the parameters of the module's functions; a launch is checked against the
+//! kernel's declaration. Nothing is generated: the launches themselves are bound elsewhere.
+
+use super::elab::{Cx, Elab, show_path};
+use super::value::{Binding, Val, WrittenType};
+use super::{Decl, ItemRef, Program, module_items};
+use crate::base::Span;
+use crate::diag::{Code, Diagnostic, did_you_mean};
+use crate::syntax::ast::{self, ItemKind, TypeKind, Vis};
+use crate::types::dim::Decision;
+use crate::types::dtype::DType;
+use crate::types::num::Num;
+use crate::types::placement::{Placement, Storage};
+use crate::types::ty::{TensorTy, show_shape};
+
+/// Checks one twin.
+pub fn check(p: &Program, twin: ItemRef) -> Vec<Diagnostic> {
+    let mut diags = vec![];
+    let Some(item) = p.item(twin) else { return diags };
+    let ItemKind::Twin { name, of, items } = &item.kind else { return diags };
+    let module = match p.lookup(twin.file, None, of) {
+        Some(Decl::Item(m))
+            if p.item(m).is_some_and(|i| matches!(i.kind, ItemKind::Module { .. })) =>
+        {
+            m
+        }
+        _ => {
+            let shown = show_path(of);
+            let known: Vec<&str> = p.modules().into_iter().map(|(n, _)| n).collect();
+            let mut d =
+                Diagnostic::new(Code::BadTwin, of.span, format!("there is no module `{shown}`"));
+            if let Some(m) = did_you_mean(&shown, known) {
+                d = d.help(format!("`{m}` exists")).fix("rename", of.span, m);
+            }
+            diags.push(d);
+            return diags;
+        }
+    };
+    boundaries(p, twin, module, name, &mut diags);
+    children(p, module, name, items, &mut diags);
+    let kernels: Vec<ItemRef> = items
+        .iter()
+        .enumerate()
+        .filter(|(_, i)| matches!(i.kind, ItemKind::ExternKernel { .. }))
+        .map(|(n, _)| ItemRef { file: twin.file, module: Some(twin.item), item: n })
+        .collect();
+    for k in kernels {
+        diags.extend(kernel(p, k));
+    }
+    for (r, f) in p.funcs(twin) {
+        let of = p.funcs(module).into_iter().find(|(_, m)| m.name.text == f.name.text);
+        if let Some((mr, m)) = of {
+            diags.extend(body(p, r, f, module, mr, m));
+        }
+    }
+    diags
+}
+
+fn boundaries(
+    p: &Program,
+    twin: ItemRef,
+    module: ItemRef,
+    name: &ast::Name,
+    diags: &mut Vec<Diagnostic>,
+) {
+    let theirs = p.funcs(module);
+    let own = p.funcs(twin);
+    let module_name = p.item(module).and_then(|i| super::item_name(&i.kind));
+    let module_name = module_name.map_or("?", |n| n.text.as_str());
+    for (_, f) in theirs.iter().filter(|(_, f)| f.vis != Vis::Private) {
+        if !own.iter().any(|(_, t)| t.name.text == f.name.text) {
+            let params: Vec<&str> = f.params.iter().map(|q| q.name.text.as_str()).collect();
+            diags.push(
+                Diagnostic::new(
+                    Code::BadTwin,
+                    name.span,
+                    format!(
+                        "`{}` has no `{}`, a boundary of `{module_name}`",
+                        name.text, f.name.text
+                    ),
+                )
+                .label(f.name.span, "declared here")
+                .help(format!(
+                    "add `func {}({}) {{ .. }}`",
+                    f.name.text,
+                    params.join(", ")
+                )),
+            );
+        }
+    }
+    for (_, t) in own {
+        let of = theirs.iter().find(|(_, f)| f.name.text == t.name.text && f.vis != Vis::Private);
+        let Some((_, f)) = of else {
+            let known: Vec<&str> = theirs
+                .iter()
+                .filter(|(_, f)| f.vis != Vis::Private)
+                .map(|(_, f)| f.name.text.as_str())
+                .collect();
+            let mut d = Diagnostic::new(
+                Code::BadTwin,
+                t.name.span,
+                format!("`{}` is no boundary of `{module_name}`", t.name.text),
+            );
+            d = match did_you_mean(&t.name.text, known.iter().copied()) {
+                Some(m) => d.help(format!("it has `{m}`")).fix("rename", t.name.span, m),
+                None => d.help(format!("its boundaries are `{}`", known.join("`, `"))),
+            };
+            diags.push(d);
+            continue;
+        };
+        let sig = |f: &ast::Func| -> Vec<(bool, String)> {
+            f.params.iter().map(|q| (q.inout, q.name.text.clone())).collect()
+        };
+        if sig(t) != sig(f) {
+            let show = |f: &ast::Func| {
+                let v: Vec<String> = f
+                    .params
+                    .iter()
+                    .map(|q| format!("{}{}", if q.inout { "inout " } else { "" }, q.name.text))
+                    .collect();
+                v.join(", ")
+            };
+            diags.push(
+                Diagnostic::new(
+                    Code::BadTwin,
+                    t.header,
+                    format!("the parameters are `({})`, the module's are `({})`", show(t), show(f)),
+                )
+                .label(f.name.span, "the boundary")
+                .help(
+                    "a twin's function repeats the names, in order, with `inout` where it stands",
+                ),
+            );
+        }
+    }
+}
+
+fn children(
+    p: &Program,
+    module: ItemRef,
+    name: &ast::Name,
+    items: &[ast::Item],
+    diags: &mut Vec<Diagnostic>,
+) {
+    let Some(theirs) = p.item(module).and_then(module_items) else { return };
+    for i in theirs {
+        let ItemKind::Child { name: c, .. } = &i.kind else { continue };
+        let found = items
+            .iter()
+            .any(|t| matches!(&t.kind, ItemKind::Child { name, .. } if name.text == c.text));
+        if !found {
+            diags.push(
+                Diagnostic::new(
+                    Code::BadTwin,
+                    name.span,
+                    format!("`{}` has no child `{}`, which its module has", name.text, c.text),
+                )
+                .label(c.span, "declared here")
+                .help(format!("add `child {}: SomeTwin;`", c.text)),
+            );
+        }
+    }
+    for t in items {
+        let ItemKind::Child { name: c, .. } = &t.kind else { continue };
+        let found = theirs
+            .iter()
+            .any(|i| matches!(&i.kind, ItemKind::Child { name, .. } if name.text == c.text));
+        if !found {
+            let msg = format!("the module has no child `{}`", c.text);
+            diags.push(Diagnostic::new(Code::BadTwin, c.span, msg));
+        }
+    }
+}
+
+/// A kernel's parameters: tensors have a mode, scalars have none.
+fn kernel(p: &Program, r: ItemRef) -> Vec<Diagnostic> {
+    let Some(ItemKind::ExternKernel { name, params, .. }) = p.item(r).map(|i| &i.kind) else {
+        return vec![];
+    };
+    let mut e = Elab::new(p, Cx::of(r), &name.text, name.span);
+    e.twin = twin_module(p, r);
+    for q in params {
+        kernel_param(&mut e, q);
+    }
+    e.diags
+}
+
+/// The type of a kernel's parameter; an error is reported where it does not fit.
+fn kernel_param(e: &mut Elab, q: &ast::KernelParam) -> Option<WrittenType> {
+    const SCALARS: [DType; 5] = [DType::U32, DType::I32, DType::U64, DType::I64, DType::F32];
+    let bad = |e: &mut Elab, span: Span, msg: String, help: &str| {
+        e.push(Diagnostic::new(Code::BadKernel, span, msg).help(help));
+        None
+    };
+    match &q.ty.kind {
+        TypeKind::Apply { head, args } if show_path(head) == "tensor_map" => {
+            if q.mode.is_none() {
+                let msg =
+                    format!("tensor map `{}` says neither `in`, `out` nor `inout`", q.name.text);
+                return bad(e, q.span, msg, "`x: in tensor_map(bf16[M, K], box = [64, 64])`");
+            }
+            tensor_map(e, q, args)
+        }
+        TypeKind::Apply { head, .. } => {
+            let msg = format!("`{}` is no parameter type", show_path(head));
+            bad(e, q.ty.span, msg, "tensors, tensor maps and scalars are")
+        }
+        _ => {
+            let w = e.written_type(&q.ty)?;
+            match (w.shape.is_empty(), q.mode) {
+                (true, None) if SCALARS.contains(&w.dtype) => Some(w),
+                (true, None) => {
+                    let msg = format!("a scalar parameter is no {}", w.dtype);
+                    bad(e, q.ty.span, msg, "scalars are u32, i32, u64, i64 or f32")
+                }
+                (false, None) => {
+                    let msg =
+                        format!("tensor `{}` says neither `in`, `out` nor `inout`", q.name.text);
+                    bad(
+                        e,
+                        q.span,
+                        msg,
+                        "every tensor parameter of a kernel says what the kernel does with it",
+                    )
+                }
+                (_, Some(_)) => Some(w),
+            }
+        }
+    }
+}
+
+fn tensor_map(e: &mut Elab, q: &ast::KernelParam, args: &[ast::Arg]) -> Option<WrittenType> {
+    let mut ty = None;
+    for a in args {
+        let bad = |e: &mut Elab, msg: String| {
+            e.error(Code::BadKernel, a.span, msg);
+            None
+        };
+        match a.name.as_ref().map(|n| n.text.as_str()) {
+            None => match e.expr(&a.value) {
+                Val::Type(t) => ty = Some(*t),
+                Val::Error => return None,
+                other => {
+                    return bad(
+                        e,
+                        format!("a tensor map is of a tensor type, found {}", other.what()),
+                    );
+                }
+            },
+            Some("box") => {
+                let Val::List(vs) = e.expr(&a.value) else {
+                    return bad(e, "`box` is a list of extents: `[64, 64]`".into());
+                };
+                let rank = ty.as_ref().map_or(0, |t| t.shape.len());
+                if vs.len() != rank {
+                    return bad(
+                        e,
+                        format!("the box has {} extents, the tensor has rank {rank}", vs.len()),
+                    );
+                }
+                for v in vs {
+                    let n = e.int(v, a.span)?;
+                    if n.as_int().is_none_or(|n| !(1..=256).contains(&n)) {
+                        let shown = e.g.vars.show(&n);
+                        return bad(e, format!("a box extent is 1 to 256, found {shown}"));
+                    }
+                }
+            }
+            Some("swizzle") => {
+                let n = e.int_expr(&a.value)?.as_int();
+                if !matches!(n, Some(0 | 32 | 64 | 128)) {
+                    return bad(e, "a tensor map's swizzle is 0, 32, 64 or 128 bytes".into());
+                }
+            }
+            Some(other) => {
+                return bad(
+                    e,
+                    format!("a tensor map has no `{other}`: it has `box` and `swizzle`"),
+                );
+            }
+        }
+    }
+    if ty.is_none() {
+        e.error(
+            Code::BadKernel,
+            q.ty.span,
+            "a tensor map names the tensor: `tensor_map(bf16[M, K], box = [64, 64])`",
+        );
+    }
+    ty
+}
+
+/// The module that a twin's item belongs to.
+fn twin_module(p: &Program, r: ItemRef) -> Option<ItemRef> {
+    let twin = ItemRef { file: r.file, module: None, item: r.module? };
+    let ItemKind::Twin { of, .. } = &p.item(twin)?.kind else { return None };
+    match p.lookup(r.file, None, of)? {
+        Decl::Item(m) => Some(m),
+        Decl::File(_) => None,
+    }
+}
+
+/// Elaborates a twin's function with the types of the boundary it implements.
+fn body(
+    p: &Program,
+    r: ItemRef,
+    f: &ast::Func,
+    module: ItemRef,
+    mr: ItemRef,
+    m: &ast::Func,
+) -> Vec<Diagnostic> {
+    let mut e = Elab::new(p, Cx::of(r), &f.name.text, f.header);
+    e.twin = Some(module);
+    let mut types: Vec<Option<WrittenType>> = vec![];
+    for q in &m.params {
+        let mut w = None;
+        e.in_item(mr, |e| {
+            w = q.ty.as_ref().and_then(|t| e.written_type(t));
+            Val::Unit
+        });
+        types.push(w);
+    }
+    // what is wrong with the module is said where the module is compiled
+    e.diags.clear();
+    for (q, w) in f.params.iter().zip(types) {
+        let val = match w {
+            Some(w) => {
+                let place = Placement::whole(Storage::Gmem, w.shape.len());
+                let ty = TensorTy { dtype: w.dtype, shape: w.shape, place, range: w.range };
+                let kind = crate::graph::ParamKind::Arg;
+                Val::Tensor(e.g.add_param(q.name.text.clone(), kind, ty, q.span))
+            }
+            None => Val::Error,
+        };
+        e.declare(Binding {
+            name: q.name.text.clone(),
+            val,
+            mutable: q.inout,
+            place: None,
+            span: q.name.span,
+        });
+    }
+    let v = e.block(&f.body);
+    if let Some(t) = &m.ret {
+        let span = f.body.tail.as_ref().map_or(f.body.span, |x| x.span);
+        if matches!(v, Val::Unit) {
+            let d = Diagnostic::new(Code::BadTwin, span, "the function gives no result")
+                .label(t.span, "the boundary has one");
+            e.push(d);
+        } else {
+            e.in_item(mr, |e| {
+                e.fits(t, &v, span, "the result", t.span).map_or(Val::Error, |x| x.0)
+            });
+        }
+    }
+    e.diags
+}
+
+impl Elab<'_> {
+    /// A launch: one argument for each parameter, with its type; grid and block given.
+    pub fn launch(&mut self, l: &ast::Launch, span: Span) {
+        let p = self.p;
+        let found = match p.lookup(self.cx.file, self.cx.module, &l.kernel) {
+            Some(Decl::Item(k)) => p.item(k).map(|i| &i.kind),
+            _ => None,
+        };
+        let Some(ItemKind::ExternKernel { name, params, .. }) = found else {
+            let shown = show_path(&l.kernel);
+            let names = p.visible(self.cx.file, self.cx.module);
+            let mut d = Diagnostic::new(
+                Code::BadKernel,
+                l.kernel.span,
+                format!("there is no kernel `{shown}`"),
+            );
+            d = match did_you_mean(&shown, names) {
+                Some(m) => d.help(format!("`{m}` is declared")).fix("rename", l.kernel.span, m),
+                None => d.help("declare it: `extern kernel k(..) from \"k.ptx\" entry \"k\";`"),
+            };
+            self.push(d);
+            return;
+        };
+        if l.args.len() != params.len() {
+            let msg = format!(
+                "`{}` takes {} arguments, the launch gives {}",
+                name.text,
+                params.len(),
+                l.args.len()
+            );
+            let d = Diagnostic::new(Code::BadKernel, span, msg).label(name.span, "declared here");
+            self.push(d);
+        }
+        for (q, a) in params.iter().zip(&l.args) {
+            let v = self.expr(&a.value);
+            // what is wrong with the declaration is said there
+            let n = self.diags.len();
+            let w = kernel_param(self, q);
+            self.diags.truncate(n);
+            if let Some(w) = w {
+                self.launch_arg(q, &w, v, a.value.span);
+            }
+        }
+        self.launch_options(l, span);
+    }
+
+    fn launch_arg(&mut self, q: &ast::KernelParam, w: &WrittenType, v: Val, span: Span) {
+        let want = show_shape(w.dtype, &w.shape, &self.g.vars);
+        let bad = |s: &mut Self, found: String| {
+            let msg = format!("`{}` is `{want}`, found {found}", q.name.text);
+            let d = Diagnostic::new(Code::BadKernel, span, msg).label(q.span, "declared here");
+            s.push(d);
+        };
+        match v {
+            Val::Error => {}
+            Val::Num(n) if w.shape.is_empty() && q.mode.is_none() => {
+                if matches!(n, Num::Float(_)) && w.dtype.is_int() {
+                    bad(self, "a float".into());
+                }
+            }
+            Val::Tensor(t) => {
+                let ty = self.g.ty(t).clone();
+                let same = ty.dtype == w.dtype
+                    && ty.rank() == w.shape.len()
+                    && w.shape
+                        .iter()
+                        .zip(&ty.shape)
+                        .all(|(a, b)| self.g.vars.equal(a, b) == Decision::Yes);
+                if !same {
+                    bad(self, format!("`{}`", ty.show(&self.g.vars)));
+                } else if matches!(q.mode, Some(ast::Mode::Out | ast::Mode::Inout)) {
+                    self.written_arg(q, t, span);
+                }
+            }
+            other => bad(self, other.what().to_string()),
+        }
+    }
+
+    /// A kernel writes what the twin allocated or may update, no input and no weight.
+    fn written_arg(&mut self, q: &ast::KernelParam, t: crate::graph::ValueId, span: Span) {
+        let crate::graph::Def::Param(i) = self.g.value(t).def else { return };
+        let Some(param) = self.g.params.get(i) else { return };
+        let name = param.name.clone();
+        let mutable = self.find(&name).and_then(|at| self.binding(at)).is_some_and(|b| b.mutable);
+        if !mutable {
+            let d = Diagnostic::new(
+                Code::BadKernel,
+                span,
+                format!("`{name}` is an input, and `{}` writes it", q.name.text),
+            )
+            .label(q.span, "declared here")
+            .help("a kernel writes buffers from `alloc`, and parameters that are `inout`");
+            self.push(d);
+        }
+    }
+
+    fn launch_options(&mut self, l: &ast::Launch, span: Span) {
+        const KNOWN: [&str; 5] = ["grid", "block", "smem", "cluster", "cooperative"];
+        for o in &l.options {
+            let name = o.name.text.as_str();
+            let most = match name {
+                "grid" | "block" | "cluster" => 3,
+                "smem" => 1,
+                "cooperative" => 0,
+                _ => {
+                    let mut d = Diagnostic::new(
+                        Code::BadKernel,
+                        o.name.span,
+                        format!("a launch has no option `{name}`"),
+                    );
+                    d = match did_you_mean(name, KNOWN) {
+                        Some(m) => d.help(format!("it has `{m}`")).fix("rename", o.name.span, m),
+                        None => d.help(format!("it has `{}`", KNOWN.join("`, `"))),
+                    };
+                    self.push(d);
+                    continue;
+                }
+            };
+            if o.args.len() > most || (most > 0 && o.args.is_empty()) {
+                let msg = format!(
+                    "`{name}` takes {} numbers, found {}",
+                    if most == 3 {
+                        "1 to 3"
+                    } else if most == 1 {
+                        "1"
+                    } else {
+                        "no"
+                    },
+                    o.args.len()
+                );
+                self.error(Code::BadKernel, o.span, msg);
+            }
+            for a in &o.args {
+                if let Some(e) = self.int_expr(&a.value)
+                    && self.g.vars.upper(&e).is_some_and(|u| u < 1)
+                    && name != "smem"
+                {
+                    let shown = self.g.vars.show(&e);
+                    self.error(
+                        Code::BadKernel,
+                        a.span,
+                        format!("`{name}` is {shown}, it is at least 1"),
+                    );
+                }
+            }
+        }
+        for need in ["grid", "block"] {
+            if !l.options.iter().any(|o| o.name.text == need) {
+                let d =
+                    Diagnostic::new(Code::BadKernel, span, format!("the launch has no `{need}`"))
+                        .help("`launch k(x, y) grid(132) block(256);`");
+                self.push(d);
+            }
+        }
+    }
+
+    /// `alloc(f32[M])`, a buffer of the twin.
+    pub fn alloc(&mut self, args: &[ast::Arg], span: Span) -> Val {
+        let [a] = args else {
+            return self.error(Code::BadArgs, span, "`alloc` takes a type: `alloc(f32[M])`");
+        };
+        let w = match self.expr(&a.value) {
+            Val::Type(t) => *t,
+            Val::DType(d) => WrittenType { dtype: d, shape: vec![], place: None, range: None },
+            Val::Error => return Val::Error,
+            other => {
+                let msg = format!("`alloc` takes a type, found {}", other.what());
+                return self.error(Code::BadArgs, a.span, msg);
+            }
+        };
+        let root = self.g.root;
+        let ty = TensorTy::new(w.dtype, w.shape);
+        Val::Tensor(self.g.add_region_param(root, ty, span))
+    }
+
+    /// A name that a twin takes from its module: weights and prepared values.
+    pub fn module_name(&mut self, path: &ast::Path) -> Option<Val> {
+        let m = self.twin?;
+        let [name] = path.segs.as_slice() else { return None };
+        let i = *self.p.files.get(m.file)?.inner.get(&m.item)?.get(&name.text)?;
+        let r = ItemRef { file: m.file, module: Some(m.item), item: i };
+        match self.p.item(r).map(|i| &i.kind)? {
+            ItemKind::Weight { .. } => Some(self.weight(r)),
+            ItemKind::Prepare { .. } => Some(self.prepared(r)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether an expression calls `alloc`.
+pub fn is_alloc(e: &ast::Path) -> bool {
+    matches!(e.segs.as_slice(), [n] if n.text == "alloc")
+}

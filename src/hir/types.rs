@@ -1,0 +1,718 @@
+//! Types as they are written: extents, generics, placements.
+
+use super::elab::{Elab, show_path};
+use super::value::{Binding, Val, WrittenType};
+use crate::base::Span;
+use crate::diag::{Code, Diagnostic, did_you_mean};
+use crate::syntax::ast::{self, BinaryOp, ExprKind, TypeKind};
+use crate::types::dim::{Decision, Expr};
+use crate::types::dtype::DType;
+use crate::types::num::Num;
+use crate::types::placement::{
+    AxisId, AxisSplit, Factor, Layout, Mode, Placement, Reduction, Swizzle, show_split,
+};
+use crate::types::ty::show_shape;
+
+impl Elab<'_> {
+    /// Extents of a type. `..B` is spread.
+    pub fn extents(&mut self, dims: &[ast::Expr]) -> Option<Vec<Expr>> {
+        let mut out = vec![];
+        let mut ok = true;
+        for d in dims {
+            if let ExprKind::Range { lo: None, hi: Some(pack), .. } = &d.kind {
+                match self.expr(pack) {
+                    Val::List(vs) => {
+                        for v in vs {
+                            match self.int(v, d.span) {
+                                Some(e) => out.push(e),
+                                None => ok = false,
+                            }
+                        }
+                    }
+                    Val::Error => ok = false,
+                    other => {
+                        ok = false;
+                        let msg = format!(
+                            "`..` spreads a generic of leading axes, found {}",
+                            other.what()
+                        );
+                        self.error(Code::BadArgs, d.span, msg);
+                    }
+                }
+                continue;
+            }
+            match self.extent(d) {
+                Some(e) => out.push(e),
+                None => ok = false,
+            }
+        }
+        ok.then_some(out)
+    }
+
+    /// One extent: an integer, not negative, in which division is exact.
+    pub fn extent(&mut self, e: &ast::Expr) -> Option<Expr> {
+        let was = std::mem::replace(&mut self.exact, true);
+        let v = self.expr(e);
+        self.exact = was;
+        let i = match v {
+            Val::Tensor(_) => {
+                self.error(Code::NotConstant, e.span, "an extent is no data: extents never vary");
+                return None;
+            }
+            v => self.int(v, e.span)?,
+        };
+        if let Some(u) = self.g.vars.upper(&i)
+            && u < 0
+        {
+            let msg = format!("the extent `{}` is negative", self.g.vars.show(&i));
+            self.error(Code::BadExtent, e.span, msg);
+            return None;
+        }
+        let varies = i.vars().into_iter().find(|v| {
+            self.g.vars.get(*v).is_some_and(|x| !matches!(x.kind, crate::types::dim::VarKind::Dim))
+        });
+        if let Some(v) = varies {
+            let msg = format!(
+                "the extent `{}` varies with `{}`",
+                self.g.vars.show(&i),
+                self.g.vars.name(v)
+            );
+            self.diags.push(Diagnostic::new(Code::VaryingExtent, e.span, msg).help(
+                "extents never vary: walk a range of varying length with `tile(.., pad = v)`",
+            ));
+            return None;
+        }
+        Some(i)
+    }
+
+    /// The dtype that the head of a type names.
+    pub fn head(&mut self, p: &ast::Path) -> Option<DType> {
+        match self.path(p) {
+            Val::DType(d) => Some(d),
+            Val::Type(t) if t.shape.is_empty() => Some(t.dtype),
+            Val::Error => {
+                // a misspelt dtype reads as an unknown name: say which dtype was meant
+                if let ([n], Some(d)) = (p.segs.as_slice(), self.diags.last_mut())
+                    && d.code == Code::UnknownName
+                    && d.span() == Some(p.span)
+                    && let Some(m) = did_you_mean(&n.text, DType::ALL.iter().map(|d| d.name()))
+                {
+                    *d = Diagnostic::new(
+                        Code::UnknownName,
+                        p.span,
+                        format!("there is no dtype `{}`", n.text),
+                    )
+                    .help(format!("`{m}` exists"))
+                    .fix("rename", p.span, m);
+                }
+                None
+            }
+            other => {
+                let msg = format!("`{}` is {}, not a dtype", show_path(p), other.what());
+                self.error(Code::BadArgs, p.span, msg);
+                None
+            }
+        }
+    }
+
+    /// A tensor type of the source.
+    pub fn written_type(&mut self, t: &ast::Type) -> Option<WrittenType> {
+        let (dtype, shape) = match &t.kind {
+            TypeKind::Named(p) => (self.head(p)?, vec![]),
+            TypeKind::Tensor { head, dims } => {
+                let d = self.head(head);
+                let s = self.extents(dims);
+                (d?, s?)
+            }
+            TypeKind::Error => return None,
+            _ => {
+                self.error(Code::BadArgs, t.span, "expected a tensor type such as `f32[M, N]`");
+                return None;
+            }
+        };
+        let place = match &t.placement {
+            Some(p) => Some(self.placement(p, &shape)?),
+            None => None,
+        };
+        let range = match &t.range {
+            Some(r) => Some(self.value_range(r)?),
+            None => None,
+        };
+        Some(WrittenType { dtype, shape, place, range })
+    }
+
+    fn value_range(&mut self, r: &ast::Expr) -> Option<(Expr, Expr)> {
+        let ExprKind::Range { lo: Some(lo), hi: Some(hi), inclusive } = &r.kind else {
+            self.error(Code::BadArgs, r.span, "expected a range such as `0..V`");
+            return None;
+        };
+        let (a, b) = (self.int_expr(lo)?, self.int_expr(hi)?);
+        Some((a, if *inclusive { b } else { b.sub(&Expr::one()) }))
+    }
+
+    // ---- generics
+
+    /// Binds a function's generics from its arguments.
+    pub fn bind_generics(&mut self, f: &ast::Func, vals: &[(Val, Span)]) -> bool {
+        let mut ok = true;
+        for (q, (v, s)) in f.params.iter().zip(vals) {
+            if let Some(t) = &q.ty {
+                ok &= self.infer_generics(f, t, v, *s);
+            }
+        }
+        for g in &f.generics {
+            let name = match g {
+                ast::Generic::Extent(n) | ast::Generic::Pack(n) => n,
+                ast::Generic::DType { name, .. } => name,
+            };
+            let in_frame = self.find(&name.text).is_some();
+            if ok && !in_frame {
+                let msg = format!("`{}` is not determined by the arguments", name.text);
+                self.error(Code::BadArgs, name.span, msg);
+                ok = false;
+            }
+        }
+        ok
+    }
+
+    fn infer_generics(&mut self, f: &ast::Func, t: &ast::Type, v: &Val, span: Span) -> bool {
+        match (&t.kind, v) {
+            (TypeKind::Tuple(ts), Val::Tuple(vs)) => {
+                ts.iter().zip(vs).fold(true, |ok, (t, v)| self.infer_generics(f, t, v, span) && ok)
+            }
+            (TypeKind::Tensor { head, dims }, Val::Tensor(x)) => {
+                let ty = self.g.ty(*x).clone();
+                let ok = self.infer_head(f, head, ty.dtype, span);
+                self.infer_dims(f, dims, &ty.shape);
+                ok
+            }
+            (TypeKind::Named(head), Val::Tensor(x)) => {
+                let d = self.g.ty(*x).dtype;
+                self.infer_head(f, head, d, span)
+            }
+            _ => true,
+        }
+    }
+
+    fn infer_head(&mut self, f: &ast::Func, head: &ast::Path, d: DType, span: Span) -> bool {
+        let [name] = head.segs.as_slice() else { return true };
+        for g in &f.generics {
+            let ast::Generic::DType { name: n, class } = g else { continue };
+            if n.text != name.text || self.find(&n.text).is_some() {
+                continue;
+            }
+            let fits = match class.text.as_str() {
+                "float" => d.is_float(),
+                "int" => d.is_int(),
+                "any" => true,
+                other => {
+                    let msg = format!("there is no dtype class `{other}`");
+                    self.diags.push(
+                        Diagnostic::new(Code::UnknownName, class.span, msg)
+                            .help("the classes are `float`, `int` and `any`"),
+                    );
+                    return false;
+                }
+            };
+            if !fits {
+                let msg = format!("`{}` takes a {} dtype here, found {d}", f.name.text, class.text);
+                self.diags.push(
+                    Diagnostic::new(Code::BadDType, span, msg).label(n.span, "declared here"),
+                );
+                return false;
+            }
+            self.declare_generic(n, Val::DType(d));
+        }
+        true
+    }
+
+    fn infer_dims(&mut self, f: &ast::Func, dims: &[ast::Expr], shape: &[Expr]) {
+        let pack = dims.iter().position(|d| matches!(d.kind, ExprKind::Range { lo: None, .. }));
+        let extra = (shape.len() + usize::from(pack.is_some())).saturating_sub(dims.len());
+        let mut at = 0;
+        for (i, d) in dims.iter().enumerate() {
+            if Some(i) == pack {
+                let taken = shape.get(at..at + extra).unwrap_or(&[]);
+                if let ExprKind::Range { hi: Some(h), .. } = &d.kind
+                    && let Some(n) = generic_named(f, h, true)
+                    && self.find(&n.text).is_none()
+                {
+                    let list = taken.iter().cloned().map(Val::int).collect();
+                    self.declare_generic(n, Val::List(list));
+                }
+                at += extra;
+                continue;
+            }
+            if let (Some(e), Some(n)) = (shape.get(at), generic_named(f, d, false))
+                && self.find(&n.text).is_none()
+            {
+                self.declare_generic(n, Val::int(e.clone()));
+            }
+            at += 1;
+        }
+    }
+
+    fn declare_generic(&mut self, n: &ast::Name, val: Val) {
+        self.declare(Binding {
+            name: n.text.clone(),
+            val,
+            mutable: false,
+            place: None,
+            span: n.span,
+        });
+    }
+
+    /// Checks an argument against its parameter; gives the value and the variable's placement.
+    pub fn check_param(
+        &mut self,
+        f: &ast::Func,
+        q: &ast::Param,
+        v: Val,
+        span: Span,
+    ) -> Option<(Val, Option<Placement>)> {
+        let Some(t) = &q.ty else { return Some((v, None)) };
+        if let TypeKind::Named(p) = &t.kind
+            && let [n] = p.segs.as_slice()
+            && n.text == "index"
+        {
+            return match v {
+                Val::Num(Num::Int(_)) => Some((v, None)),
+                Val::Tensor(x) => match self.number_of(x, span) {
+                    Val::Error => None,
+                    n => Some((n, None)),
+                },
+                Val::Error => None,
+                other => {
+                    let msg = format!("`{}` is an index, found {}", q.name.text, other.what());
+                    self.diags.push(
+                        Diagnostic::new(Code::BadArgs, span, msg).label(q.span, "declared here"),
+                    );
+                    None
+                }
+            };
+        }
+        if let TypeKind::Mesh(axes) = &t.kind {
+            return self.check_mesh_param(q, axes, v, span);
+        }
+        if q.default.is_some() && matches!(v, Val::Num(_) | Val::Bool(_) | Val::Str(_)) {
+            return Some((v, None));
+        }
+        let fits =
+            self.fits(t, &v, span, &format!("`{}` of `{}`", q.name.text, f.name.text), q.span);
+        let (v, place) = fits?;
+        Some((v, place))
+    }
+
+    fn check_mesh_param(
+        &mut self,
+        q: &ast::Param,
+        axes: &[ast::Name],
+        v: Val,
+        span: Span,
+    ) -> Option<(Val, Option<Placement>)> {
+        let Val::Mesh(m) = v else {
+            let msg = format!("`{}` is a mesh, found {}", q.name.text, v.what());
+            self.error(Code::BadArgs, span, msg);
+            return None;
+        };
+        for a in axes {
+            self.mesh_axis(m, a)?;
+        }
+        Some((v, None))
+    }
+
+    /// Whether a value has a written type; the value (a number may become a tensor) and the
+    /// placement it must have.
+    pub fn fits(
+        &mut self,
+        t: &ast::Type,
+        v: &Val,
+        span: Span,
+        what: &str,
+        declared: Span,
+    ) -> Option<(Val, Option<Placement>)> {
+        match (&t.kind, v) {
+            (_, Val::Error) | (TypeKind::Error, _) => None,
+            (TypeKind::Tuple(ts), Val::Tuple(vs)) => {
+                if ts.len() != vs.len() {
+                    let msg =
+                        format!("{what} is a tuple of {}, found one of {}", ts.len(), vs.len());
+                    self.diags.push(
+                        Diagnostic::new(Code::BadArgs, span, msg).label(declared, "declared here"),
+                    );
+                    return None;
+                }
+                let mut out = vec![];
+                for (t, v) in ts.iter().zip(vs) {
+                    out.push(self.fits(t, v, span, what, declared)?.0);
+                }
+                Some((Val::Tuple(out), None))
+            }
+            (TypeKind::Named(p), Val::Num(Num::Int(_)))
+                if p.segs.len() == 1 && p.segs.iter().all(|s| s.text == "index") =>
+            {
+                Some((v.clone(), None))
+            }
+            (TypeKind::Tuple(_), other) => {
+                let msg = format!("{what} is a tuple, found {}", other.what());
+                self.diags.push(
+                    Diagnostic::new(Code::BadArgs, span, msg).label(declared, "declared here"),
+                );
+                None
+            }
+            (_, Val::Num(n)) => {
+                let w = self.written_type(t)?;
+                if !w.shape.is_empty() {
+                    let msg = format!("{what} is a tensor, found a number");
+                    self.error(Code::BadArgs, span, msg);
+                    return None;
+                }
+                let x = self.constant_node(n.clone(), w.dtype, span);
+                Some((Val::Tensor(x), None))
+            }
+            (_, Val::Tensor(x)) => {
+                let w = self.written_type(t)?;
+                if !self.same_type(&w, *x, span, what, t.span) {
+                    return None;
+                }
+                if let Some(p) = &w.place {
+                    self.annotate(*x, p.clone(), t.span);
+                }
+                Some((v.clone(), w.place))
+            }
+            (_, other) => {
+                let msg = format!("{what} is a tensor, found {}", other.what());
+                self.diags.push(
+                    Diagnostic::new(Code::BadArgs, span, msg).label(declared, "declared here"),
+                );
+                None
+            }
+        }
+    }
+
+    /// Dtype and shape equal those written; both are shown where not.
+    fn same_type(
+        &mut self,
+        w: &WrittenType,
+        x: crate::graph::ValueId,
+        span: Span,
+        what: &str,
+        declared: Span,
+    ) -> bool {
+        let ty = self.g.ty(x).clone();
+        let want = show_shape(w.dtype, &w.shape, &self.g.vars);
+        let got = ty.show(&self.g.vars);
+        let decided: Vec<Decision> =
+            w.shape.iter().zip(&ty.shape).map(|(a, b)| self.g.vars.equal(a, b)).collect();
+        let (code, note) = if w.dtype != ty.dtype {
+            (Code::DTypeMismatch, format!("`cast(.., {})` converts", w.dtype))
+        } else if w.shape.len() != ty.shape.len() {
+            (Code::RankMismatch, "the ranks differ".to_string())
+        } else if let Some(i) = decided.iter().position(|d| *d != Decision::Yes) {
+            let (a, b) = (w.shape.get(i), ty.shape.get(i));
+            let (Some(a), Some(b)) = (a, b) else { return false };
+            let (a, b) = (self.g.vars.show(a), self.g.vars.show(b));
+            match decided.get(i) {
+                Some(Decision::No) => {
+                    (Code::ShapeMismatch, format!("axis {i}: `{a}` expected, `{b}` found"))
+                }
+                _ => (
+                    Code::Undecided,
+                    format!("axis {i}: whether `{a}` and `{b}` agree is not decided"),
+                ),
+            }
+        } else {
+            return true;
+        };
+        let msg = format!("{what} is `{want}`, found `{got}`");
+        self.diags.push(
+            Diagnostic::new(code, span, msg)
+                .here(format!("this is `{got}`"))
+                .label(declared, format!("`{want}` declared here"))
+                .help(note),
+        );
+        false
+    }
+
+    /// Notes that a value must have a placement.
+    pub fn annotate(&mut self, v: crate::graph::ValueId, p: Placement, span: Span) {
+        self.annotated.entry(v).or_insert((p, span));
+    }
+
+    /// A function's result against its declared type.
+    pub fn check_return(&mut self, t: &ast::Type, v: Val, body: &ast::Block) -> Val {
+        let span = body.tail.as_ref().map_or(body.span, |e| e.span);
+        if matches!(v, Val::Unit) {
+            let d = Diagnostic::new(Code::BadReturn, span, "the body has no value")
+                .label(t.span, "a result is declared here")
+                .help("the last expression of a block, without `;`, is its value");
+            return self.push(d);
+        }
+        match self.fits(t, &v, span, "the result", t.span) {
+            Some((v, _)) => v,
+            None => Val::Error,
+        }
+    }
+
+    // ---- placements
+
+    /// A placement of the source for a value of a shape.
+    pub fn placement(&mut self, p: &ast::Placement, shape: &[Expr]) -> Option<Placement> {
+        let mut out = Placement::whole(p.storage, shape.len());
+        if let Some(axes) = &p.axes {
+            if axes.len() != shape.len() {
+                let msg =
+                    format!("the placement has {} axes, the value has {}", axes.len(), shape.len());
+                self.error(Code::RankMismatch, p.span, msg);
+                return None;
+            }
+            let mut used: Vec<(AxisId, Span)> = vec![];
+            for (i, (a, extent)) in axes.iter().zip(shape).enumerate() {
+                let split = self.axis_split(a, extent)?;
+                for x in split.mesh_axes() {
+                    if let Some((_, s)) = used.iter().find(|(u, _)| *u == x) {
+                        let msg = format!("`{}` splits two axes", self.g.meshes.axis_name(x));
+                        let d = Diagnostic::new(Code::BadPlacement, a.span, msg)
+                            .label(*s, "used here already");
+                        self.push(d);
+                        return None;
+                    }
+                    used.push((x, a.span));
+                }
+                if let Some(slot) = out.axes.get_mut(i) {
+                    *slot = split;
+                }
+            }
+        }
+        for s in &p.suffixes {
+            self.suffix(s, &mut out)?;
+        }
+        Some(out)
+    }
+
+    fn suffix(&mut self, s: &ast::Suffix, out: &mut Placement) -> Option<()> {
+        match s.name.text.as_str() {
+            "swizzle" => {
+                let ints = self.suffix_ints(s)?;
+                let [bits, base, shift] = ints.as_slice() else {
+                    self.error(Code::BadPlacement, s.span, "`swizzle` takes (bits, base, shift)");
+                    return None;
+                };
+                let fits = |v: i64| u32::try_from(v).ok().filter(|v| *v < 32);
+                match (fits(*bits), fits(*base), fits(*shift)) {
+                    (Some(bits), Some(base), Some(shift)) => {
+                        out.swizzle = Some(Swizzle { bits, base, shift });
+                    }
+                    _ => {
+                        self.error(Code::BadPlacement, s.span, "a swizzle's numbers are 0 to 31");
+                        return None;
+                    }
+                }
+            }
+            "layout" => {
+                let shape = self.modes(&s.args)?;
+                let Some(strides) = &s.strides else {
+                    self.error(Code::BadPlacement, s.span, "a layout is `layout (shape):(stride)`");
+                    return None;
+                };
+                let stride = self.modes(strides)?;
+                out.layout = Some(Layout { shape, stride });
+            }
+            "partial" => {
+                let kind = s.args.first().and_then(|a| match &a.value.kind {
+                    ExprKind::Path(p) => p.segs.first().and_then(|n| Reduction::parse(&n.text)),
+                    _ => None,
+                });
+                let Some(kind) = kind else {
+                    let msg = "`partial` takes a reduction and axes: `partial(sum, t.x)`; the reductions are sum, max, min and prod";
+                    self.error(Code::BadPlacement, s.span, msg);
+                    return None;
+                };
+                for a in s.args.iter().skip(1) {
+                    let axis = self.axis_of(&a.value)?;
+                    out.set_partial(axis, kind);
+                }
+            }
+            "varying" => {
+                for a in &s.args {
+                    let axis = self.axis_of(&a.value)?;
+                    out.add_varying([axis]);
+                }
+            }
+            other => {
+                let known = ["swizzle", "layout", "partial", "varying"];
+                let msg = format!("a placement has no `{other}`");
+                let mut d = Diagnostic::new(Code::BadPlacement, s.name.span, msg);
+                d = match did_you_mean(other, known) {
+                    Some(m) => d.help(format!("it has `{m}`")).fix("rename", s.name.span, m),
+                    None => d.help("it has `swizzle`, `layout`, `partial` and `varying`"),
+                };
+                self.push(d);
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    fn suffix_ints(&mut self, s: &ast::Suffix) -> Option<Vec<i64>> {
+        let mut out = vec![];
+        for a in &s.args {
+            let e = self.int_expr(&a.value)?;
+            out.push(e.as_int()?);
+        }
+        Some(out)
+    }
+
+    fn modes(&mut self, args: &[ast::Arg]) -> Option<Mode> {
+        let mut out = vec![];
+        for a in args {
+            out.push(self.mode(&a.value)?);
+        }
+        Some(if out.len() == 1 { out.remove(0) } else { Mode::Tuple(out) })
+    }
+
+    fn mode(&mut self, e: &ast::Expr) -> Option<Mode> {
+        match &e.kind {
+            ExprKind::Tuple(v) => {
+                let parts: Option<Vec<Mode>> = v.iter().map(|x| self.mode(x)).collect();
+                parts.map(Mode::Tuple)
+            }
+            ExprKind::Paren(x) => self.mode(x),
+            _ => match self.int_expr(e)?.as_int() {
+                Some(i) => Some(Mode::Int(i)),
+                None => {
+                    self.error(Code::NotConstant, e.span, "a layout's numbers are constant");
+                    None
+                }
+            },
+        }
+    }
+
+    /// The factors of one axis of a placement.
+    fn axis_split(&mut self, e: &ast::Expr, extent: &Expr) -> Option<AxisSplit> {
+        let (parts, padded): (Vec<&ast::Expr>, bool) = match &e.kind {
+            ExprKind::Tuple(v) => (v.iter().collect(), false),
+            ExprKind::Paren(x) => (vec![&**x], false),
+            ExprKind::Call { func, args } if is_name(func, "pad") => {
+                (args.iter().map(|a| &a.value).collect(), true)
+            }
+            _ => (vec![e], false),
+        };
+        let mut split = AxisSplit { factors: vec![], padded };
+        for p in parts {
+            self.factor(p, &mut split.factors)?;
+        }
+        let product = Expr::product(split.factors.iter().map(|f| &f.extent));
+        let vars = &self.g.vars;
+        let fits = if padded { vars.ge(&product, extent) } else { vars.equal(&product, extent) };
+        if fits != Decision::Yes {
+            let (p, n) = (vars.show(&product), vars.show(extent));
+            let msg = if padded {
+                format!("the padded factors give {p}, less than the axis of {n}")
+            } else {
+                format!("the factors give {p}, the axis has {n}")
+            };
+            let mut d = Diagnostic::new(Code::BadSplit, e.span, msg);
+            if !padded {
+                d = d.help("the factors' product is the axis; `pad(..)` allows it to be larger");
+            }
+            self.push(d);
+            return None;
+        }
+        // a whole axis has no factors, so that equal placements compare equal
+        if split.is_whole() && !padded {
+            split.factors.clear();
+        }
+        Some(split)
+    }
+
+    /// `n`, `n @ m.a` or `n @ (m.a, m.b)`.
+    fn factor(&mut self, e: &ast::Expr, out: &mut Vec<Factor>) -> Option<()> {
+        let ExprKind::Binary { op: BinaryOp::At, lhs, rhs, .. } = &e.kind else {
+            let n = self.extent(e)?;
+            out.push(Factor { extent: n, axis: None });
+            return Some(());
+        };
+        let n = self.extent(lhs)?;
+        let axes: Vec<&ast::Expr> = match &rhs.kind {
+            ExprKind::Tuple(v) => v.iter().collect(),
+            ExprKind::Paren(x) => vec![&**x],
+            _ => vec![&**rhs],
+        };
+        let mut rest = n.clone();
+        for a in axes {
+            let axis = self.axis_of(a)?;
+            let x = self.g.meshes.axis_extent(axis);
+            let Some(q) = rest.exact_div(&x) else {
+                self.indivisible(e, &n, axis, &x);
+                return None;
+            };
+            out.push(Factor { extent: x, axis: Some(axis) });
+            rest = q;
+        }
+        if !rest.is_one() {
+            out.push(Factor { extent: rest, axis: None });
+        }
+        Some(())
+    }
+
+    fn indivisible(&mut self, e: &ast::Expr, n: &Expr, axis: AxisId, x: &Expr) {
+        let name = self.g.meshes.axis_name(axis).to_string();
+        let (shown, by) = (self.g.vars.show(n), self.g.vars.show(x));
+        let mut d = Diagnostic::new(
+            Code::Indivisible,
+            e.span,
+            format!("`{shown}` is not divided evenly by the {by} positions of `{name}`"),
+        );
+        if let (Some(a), Some(b)) = (n.as_int(), x.as_int())
+            && b > 0
+        {
+            let q = a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0);
+            let pad = format!("pad({q}, {b} @ {name})");
+            d = d
+                .note(format!("{q} * {b} = {} elements, {} of them padding", q * b, q * b - a))
+                .help(format!("a padded split covers the axis: `{pad}`"))
+                .fix("pad the split", e.span, pad);
+        } else {
+            d = d.help(format!("a padded split covers the axis: `pad(.., {by} @ {name})`"));
+        }
+        self.push(d);
+    }
+
+    /// The mesh axis that an expression such as `g.row` names.
+    pub fn axis_of(&mut self, e: &ast::Expr) -> Option<AxisId> {
+        let ExprKind::Field { base, name } = &e.kind else {
+            self.error(Code::BadPlacement, e.span, "expected a mesh axis such as `g.row`");
+            return None;
+        };
+        match self.expr(base) {
+            Val::Mesh(m) => self.mesh_axis(m, name),
+            Val::Error => None,
+            other => {
+                let msg = format!("expected a mesh, found {}", other.what());
+                self.error(Code::BadPlacement, base.span, msg);
+                None
+            }
+        }
+    }
+
+    /// A split as text, for messages.
+    pub fn show_axis(&self, s: &AxisSplit, extent: &Expr) -> String {
+        show_split(s, extent, &self.g.vars, &self.g.meshes)
+    }
+}
+
+fn is_name(e: &ast::Expr, name: &str) -> bool {
+    matches!(&e.kind, ExprKind::Path(p) if p.segs.len() == 1 && p.segs.iter().all(|s| s.text == name))
+}
+
+/// The generic of a function that an extent consists of.
+fn generic_named<'a>(f: &'a ast::Func, e: &ast::Expr, pack: bool) -> Option<&'a ast::Name> {
+    let ExprKind::Path(p) = &e.kind else { return None };
+    let [seg] = p.segs.as_slice() else { return None };
+    f.generics.iter().find_map(|g| match g {
+        ast::Generic::Extent(n) if !pack && n.text == seg.text => Some(n),
+        ast::Generic::Pack(n) if pack && n.text == seg.text => Some(n),
+        _ => None,
+    })
+}

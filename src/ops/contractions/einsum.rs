@@ -1,0 +1,285 @@
+//! The op `einsum`.
+
+use super::spec::{Label, Product, Spec, Step};
+use crate::ops::support::contract::{Batch, batched};
+use crate::ops::support::data::{permuted, strided};
+use crate::ops::support::order::{Monoid, block};
+use crate::ops::support::prelude::*;
+
+struct Einsum;
+
+pub static OP: &dyn Op = &Einsum;
+
+fn parse(call: &Call) -> Result<Spec, OpError> {
+    let text = call.attrs.str("spec").ok_or_else(|| check::missing("einsum", "spec"))?;
+    let ranks: Vec<usize> = call.inputs.iter().map(TensorTy::rank).collect();
+    Spec::parse(text, &ranks).map_err(|why| {
+        let mut e = OpError::new(Code::BadAttr, format!("`einsum` cannot use \"{text}\": {why}"))
+            .at("spec", "this text")
+            .help("write one letter for each axis: `einsum(\"mk,kn->mn\", a, b)`");
+        for i in 0..call.inputs.len() {
+            e = e.at("operands", format!("operand {i} is {}", check::show(call, i)));
+        }
+        e
+    })
+}
+
+/// The extent of each label, which all operands must agree on.
+fn extents(call: &Call, spec: &Spec) -> Result<Vec<(Label, Expr)>, OpError> {
+    let mut out: Vec<(Label, Expr, usize)> = vec![];
+    for (i, (labels, t)) in spec.inputs.iter().zip(call.inputs).enumerate() {
+        for (l, e) in labels.iter().zip(&t.shape) {
+            let Some((_, have, who)) = out.iter().find(|(o, ..)| o == l) else {
+                out.push((*l, e.clone(), i));
+                continue;
+            };
+            let name = |i: usize| format!("axis `{}` of operand {i}", l.show());
+            let help = format!(
+                "operand {who} is {}, operand {i} is {}",
+                check::show(call, *who),
+                check::show(call, i)
+            );
+            check::equal("einsum", call, (&name(*who), have), (&name(i), e), &help)
+                .map_err(|e| e.at("operands", "these do not agree"))?;
+        }
+    }
+    Ok(out.into_iter().map(|(l, e, _)| (l, e)).collect())
+}
+
+fn extent(extents: &[(Label, Expr)], l: Label) -> Expr {
+    extents.iter().find(|(o, _)| *o == l).map_or_else(Expr::one, |(_, e)| e.clone())
+}
+
+impl Op for Einsum {
+    fn name(&self) -> &'static str {
+        "einsum"
+    }
+
+    fn group(&self) -> &'static str {
+        "contractions"
+    }
+
+    fn doc(&self) -> Doc {
+        const {
+            Doc {
+                summary: "A sum of products over named axes.",
+                details: "The text names the axes of each operand and of the result; a letter that \
+                      the result does not have is summed over. `...` stands for leading axes. \
+                      More than two operands are taken left to right, in between in f32 (f64 for \
+                      f64); the result is rounded once to `out`, or to the operands' dtype. A step \
+                      that contracts is two operations a point, one that only multiplies is one.",
+                examples: &[
+                    example(
+                        "einsum(\"mk,nk->mn\", a, b)",
+                        &[
+                            ("a", "f32[1, 2]", &[1.0, 2.0]),
+                            ("b", "f32[2, 2]", &[1.0, 1.0, 3.0, 4.0]),
+                        ],
+                        ("f32[1, 2]", &[3.0, 11.0]),
+                    ),
+                    example(
+                        "einsum(\"i,j,j->ij\", a, b, c)",
+                        &[
+                            ("a", "f32[2]", &[1.0, 2.0]),
+                            ("b", "f32[2]", &[1.0, 10.0]),
+                            ("c", "f32[2]", &[2.0, 3.0]),
+                        ],
+                        ("f32[2, 2]", &[2.0, 30.0, 4.0, 60.0]),
+                    ),
+                ],
+            }
+        }
+    }
+
+    fn params(&self) -> &'static [Param] {
+        const {
+            &[
+                Param::attr("spec", ParamKind::Str),
+                Param {
+                    name: "operands",
+                    kind: ParamKind::Tensors,
+                    default: DefaultValue::Required,
+                    positional: true,
+                },
+                Param::named("out", ParamKind::DType, DefaultValue::Absent),
+            ]
+        }
+    }
+
+    fn partial_rule(&self) -> PartialRule {
+        PartialRule::Multilinear
+    }
+
+    fn infer(&self, call: &Call) -> Result<Vec<TensorTy>, OpError> {
+        let d = check::takes("einsum", call, 0, "operands", Takes::Floats)?;
+        for i in 1..call.inputs.len() {
+            check::same_dtype("einsum", call, (0, "operands"), (i, "operands"))?;
+        }
+        let out = check::out_dtype("einsum", call, d, "operands")?;
+        let spec = parse(call)?;
+        let extents = extents(call, &spec)?;
+        let shape = spec.output.iter().map(|l| extent(&extents, *l)).collect();
+        Ok(vec![TensorTy::new(out, shape)])
+    }
+
+    fn domain(&self, call: &Call, outs: &[TensorTy]) -> Domain {
+        let Ok(spec) = parse(call) else { return access::create(outs) };
+        let Ok(extents) = extents(call, &spec) else { return access::create(outs) };
+        let all = spec.all();
+        let dims = all
+            .iter()
+            .enumerate()
+            .map(|(i, l)| match i < spec.output.len() {
+                true => DomDim::parallel(extent(&extents, *l)),
+                false => DomDim::reduce(extent(&extents, *l), Reduction::Sum),
+            })
+            .collect();
+        let at = |labels: &[Label]| {
+            Access::direct(labels.iter().map(|l| all.iter().position(|a| a == l).unwrap_or(0)))
+        };
+        Domain {
+            dims,
+            reads: spec.inputs.iter().map(|t| at(t)).collect(),
+            writes: vec![at(&spec.output)],
+            exact: true,
+        }
+    }
+
+    fn work(&self, call: &Call, _: &[TensorTy]) -> Vec<Work> {
+        let (Ok(spec), Some(x)) = (parse(call), call.inputs.first()) else { return vec![] };
+        let all = spec.all();
+        let set = |labels: &[Label]| {
+            let bits = labels.iter().filter_map(|l| all.iter().position(|a| a == l));
+            Per::Dims(bits.fold(0, |s, i| s | 1 << i))
+        };
+        // after the first product the operand on the left is an accumulator
+        let mut left = x.dtype;
+        let mut work = vec![];
+        for step in spec.steps() {
+            let (resource, per, amount) = match &step {
+                Step::Sum { from, right, .. } => {
+                    let d = if *right { x.dtype } else { left };
+                    (Resource::Fma(d), set(from), 1)
+                }
+                Step::Product(p) => {
+                    let per = set(&[p.result().as_slice(), &p.k].concat());
+                    let d = left;
+                    left = if x.dtype == DType::F64 { DType::F64 } else { DType::F32 };
+                    match p.k.is_empty() {
+                        true => (Resource::Fma(d), per, 1),
+                        false => (Resource::Tensor(d), per, 2),
+                    }
+                }
+            };
+            work.push(Work { resource, per, amount });
+        }
+        work
+    }
+
+    fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
+        let out = cx.out(0)?;
+        let ranks: Vec<usize> = cx.inputs.iter().map(Tensor::rank).collect();
+        let spec =
+            Spec::parse(cx.attrs.str("spec").unwrap_or(""), &ranks).map_err(EvalError::new)?;
+        let dtypes = cx.inputs.iter().map(Tensor::dtype).chain([out.dtype]);
+        Ok(vec![match Class::of(dtypes) {
+            Class::F64 => f64::store(
+                out.dtype,
+                out.shape.clone(),
+                Run::<f64>::new(cx, &spec, |x| block(x, 0.0, |a, b| a + b)).run()?,
+            ),
+            _ => f32::store(
+                out.dtype,
+                out.shape.clone(),
+                Run::<f32>::new(cx, &spec, |x| block(x, 0.0, |a, b| a + b)).run()?,
+            ),
+        }])
+    }
+
+    fn contraction(&self) -> bool {
+        true
+    }
+}
+
+/// An evaluation in one float type.
+struct Run<'a, T> {
+    cx: &'a EvalCx<'a>,
+    spec: &'a Spec,
+    extents: Vec<(Label, usize)>,
+    sum: Monoid<T>,
+}
+
+impl<'a, T: Real> Run<'a, T> {
+    fn new(cx: &'a EvalCx<'a>, spec: &'a Spec, block: fn(&[T]) -> T) -> Run<'a, T> {
+        let axes = spec.inputs.iter().zip(cx.inputs);
+        let extents = axes
+            .flat_map(|(labels, t)| labels.iter().copied().zip(t.shape().iter().copied()))
+            .collect();
+        Run { cx, spec, extents, sum: Monoid { identity: T::ZERO, join: |a, b| a + b, block } }
+    }
+
+    fn shape(&self, labels: &[Label]) -> Vec<usize> {
+        let extent = |l: &Label| self.extents.iter().find(|(o, _)| o == l).map_or(1, |(_, n)| *n);
+        labels.iter().map(extent).collect()
+    }
+
+    fn count(&self, labels: &[Label]) -> usize {
+        self.shape(labels).iter().product()
+    }
+
+    /// The axes in another order.
+    fn arrange(&self, v: Vec<T>, from: &[Label], to: &[Label]) -> Vec<T> {
+        if from == to {
+            return v;
+        }
+        let perm: Vec<usize> = to.iter().filter_map(|l| from.iter().position(|f| f == l)).collect();
+        let (shape, strides) = permuted(&self.shape(from), &perm);
+        strided(&v, &shape, &strides, 0)
+    }
+
+    fn sum(&self, v: Vec<T>, from: &[Label], keep: &[Label]) -> Vec<T> {
+        let gone: Vec<Label> = from.iter().copied().filter(|l| !keep.contains(l)).collect();
+        let v = self.arrange(v, from, &[keep, &gone].concat());
+        self.sum.rows(&v, self.count(keep), self.count(&gone))
+    }
+
+    fn product(&self, a: Vec<T>, b: Vec<T>, p: &Product) -> Vec<T> {
+        let a = self.arrange(a, &p.a, &[p.batch.as_slice(), &p.m, &p.k].concat());
+        let b = self.arrange(b, &p.b, &[p.batch.as_slice(), &p.k, &p.n].concat());
+        let [m, n, k] = [&p.m, &p.n, &p.k].map(|l| self.count(l));
+        let ma = Batch { data: &a, rows: m, cols: k, transposed: false };
+        let mb = Batch { data: &b, rows: k, cols: n, transposed: false };
+        let pairs: Vec<(usize, usize)> = (0..self.count(&p.batch)).map(|i| (i, i)).collect();
+        batched(&ma, &mb, &pairs, self.cx.exact_order)
+    }
+
+    fn run(&self) -> Result<Vec<T>, EvalError> {
+        let mut rest = self.cx.inputs.iter();
+        let mut load = || rest.next().map(|t| T::load(t).into_owned());
+        let short = || EvalError::new("`einsum` lacks an operand");
+        let mut acc = load().ok_or_else(short)?;
+        let mut labels = self.spec.inputs.first().cloned().unwrap_or_default();
+        let mut right: Option<Vec<T>> = None;
+        for step in self.spec.steps() {
+            match step {
+                Step::Sum { right: true, from, keep } => {
+                    right = Some(self.sum(load().ok_or_else(short)?, &from, &keep));
+                }
+                Step::Sum { right: false, from, keep } => {
+                    acc = self.sum(acc, &from, &keep);
+                    labels = keep;
+                }
+                Step::Product(p) => {
+                    let b = match right.take() {
+                        Some(b) => b,
+                        None => load().ok_or_else(short)?,
+                    };
+                    data::count(&self.shape(&p.result()))?;
+                    acc = self.product(acc, b, &p);
+                    labels = p.result();
+                }
+            }
+        }
+        Ok(self.arrange(acc, &labels, &self.spec.output))
+    }
+}

@@ -1,0 +1,6 @@
+//! Ops that multiply and add over shared axes.
+
+mod spec;
+
+pub mod einsum;
+pub mod matmul;

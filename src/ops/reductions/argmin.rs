@@ -1,0 +1,25 @@
+//! The op `argmin`.
+
+use super::arg::Arg;
+use crate::ops::support::prelude::*;
+
+pub static OP: &dyn Op = &Arg {
+    name: "argmin",
+    doc: Doc {
+        summary: "The index of the smallest element along an axis, or of all.",
+        details: "The first of equal elements; the first NaN where there is one, as in PyTorch. i64 unless `dtype = i32`. Without `dim` the index counts all elements in row-major order. An axis split over a mesh is refused.",
+        examples: &[
+            example(
+                "argmin(x, dim = -1)",
+                &[("x", "f32[2, 2]", &[1.0, 2.0, 4.0, 3.0])],
+                ("i64[2]", &[0.0, 1.0]),
+            ),
+            example(
+                "argmin(x, dim = 0, dtype = i32)",
+                &[("x", "f32[3]", &[2.0, 2.0, 3.0])],
+                ("i32", &[0.0]),
+            ),
+        ],
+    },
+    max: false,
+};

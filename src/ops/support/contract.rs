@@ -1,0 +1,58 @@
+//! Batched products of loaded operands.
+
+use rayon::prelude::*;
+
+use super::class::Real;
+use super::gemm::{Mat, Order, product};
+
+/// Below this many multiply-adds a product is not worth sharing.
+const SMALL: usize = 1 << 17;
+
+/// One operand of a batched product: `rows x cols` matrices in a slice.
+pub struct Batch<'a, T> {
+    pub data: &'a [T],
+    pub rows: usize,
+    pub cols: usize,
+    /// Whether the matrices are stored with rows and columns exchanged.
+    pub transposed: bool,
+}
+
+impl<T: Copy> Batch<'_, T> {
+    fn mat(&self, index: usize) -> Mat<'_, T> {
+        let size = self.rows * self.cols;
+        let data = self.data.get(index * size..(index + 1) * size).unwrap_or(&[]);
+        let (row_stride, col_stride) =
+            if self.transposed { (1, self.rows) } else { (self.cols, 1) };
+        Mat { data, rows: self.rows, cols: self.cols, row_stride, col_stride }
+    }
+}
+
+/// The products of matrices `pairs[i]` of `a` and `b`, one after the other.
+pub fn batched<T: Real>(
+    a: &Batch<T>,
+    b: &Batch<T>,
+    pairs: &[(usize, usize)],
+    exact_order: bool,
+) -> Vec<T> {
+    let size = a.rows * b.cols;
+    let mut out = vec![T::ZERO; pairs.len() * size];
+    if out.is_empty() {
+        return out;
+    }
+    let work = size.saturating_mul(a.cols);
+    let one =
+        |out: &mut [T], &(i, j): &(usize, usize), order| product(a.mat(i), b.mat(j), out, order);
+    let order = match (exact_order, work < SMALL) {
+        (true, _) => Order::Index,
+        (_, true) => Order::One,
+        (_, false) => Order::All,
+    };
+    let parts = pairs.len();
+    if parts == 1 || (order == Order::All && parts < 8) || work.saturating_mul(parts) < SMALL {
+        out.chunks_mut(size).zip(pairs).for_each(|(o, p)| one(o, p, order));
+    } else {
+        let order = if exact_order { Order::Index } else { Order::One };
+        out.par_chunks_mut(size).zip(pairs).for_each(|(o, p)| one(o, p, order));
+    }
+    out
+}

@@ -1,0 +1,143 @@
+//! Matrix products in f32 and f64 through the `gemm` crate.
+//!
+//! The only unsafe code of the ops: the crate takes raw pointers. [`product`] checks that every
+//! element it may touch lies inside the slices.
+
+use super::class::Real;
+
+/// A matrix inside a slice.
+#[derive(Clone, Copy)]
+pub struct Mat<'a, T> {
+    pub data: &'a [T],
+    pub rows: usize,
+    pub cols: usize,
+    pub row_stride: usize,
+    pub col_stride: usize,
+}
+
+impl<T> Mat<'_, T> {
+    /// Whether all its elements lie inside the slice.
+    fn fits(&self) -> bool {
+        let last = self.rows.saturating_sub(1) * self.row_stride
+            + self.cols.saturating_sub(1) * self.col_stride;
+        self.rows == 0 || self.cols == 0 || last < self.data.len()
+    }
+
+    fn at(&self, r: usize, c: usize) -> Option<&T> {
+        self.data.get(r * self.row_stride + c * self.col_stride)
+    }
+}
+
+/// How a product is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Each sum in index order.
+    Index,
+    /// By the library, on this thread.
+    One,
+    /// By the library, on all threads.
+    All,
+}
+
+/// `out = a b`, row-major. An inner extent of 0 gives zeros. The order of a sum depends on the
+/// extents and the processor, never on the number of threads.
+pub fn product<T: Real>(a: Mat<T>, b: Mat<T>, out: &mut [T], order: Order) {
+    let (m, n, k) = (a.rows, b.cols, a.cols);
+    assert!(
+        b.rows == k && out.len() == m * n && a.fits() && b.fits(),
+        "product of {m} x {k} and {} x {n}",
+        b.rows
+    );
+    out.fill(T::ZERO);
+    if m == 0 || n == 0 || k == 0 {
+        return;
+    }
+    if order == Order::Index {
+        return index_order(a, b, out);
+    }
+    let parallelism = match order {
+        Order::All => gemm::Parallelism::Rayon(0),
+        _ => gemm::Parallelism::None,
+    };
+    library(a, b, out, parallelism);
+}
+
+#[allow(unsafe_code)]
+fn library<T: Real>(a: Mat<T>, b: Mat<T>, out: &mut [T], parallelism: gemm::Parallelism) {
+    // SAFETY: `product` checked that `a` and `b` lie inside their slices and that `out` has m * n
+    // elements, which no one else sees; the crate takes f32 and f64, the only `Real`s.
+    unsafe {
+        gemm::gemm(
+            a.rows,
+            b.cols,
+            a.cols,
+            out.as_mut_ptr(),
+            1,
+            b.cols as isize,
+            false,
+            a.data.as_ptr(),
+            a.col_stride as isize,
+            a.row_stride as isize,
+            b.data.as_ptr(),
+            b.col_stride as isize,
+            b.row_stride as isize,
+            T::ZERO,
+            T::ONE,
+            false,
+            false,
+            false,
+            parallelism,
+        );
+    }
+}
+
+/// Each result adds its products one by one in the order of `k`.
+fn index_order<T: Real>(a: Mat<T>, b: Mat<T>, out: &mut [T]) {
+    for (i, row) in out.chunks_mut(b.cols).enumerate() {
+        for k in 0..a.cols {
+            let Some(x) = a.at(i, k) else { continue };
+            for (j, o) in row.iter_mut().enumerate() {
+                if let Some(y) = b.at(k, j) {
+                    *o = *o + *x * *y;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(n: usize, seed: u32) -> Vec<f32> {
+        let mut s = seed;
+        let step = |_| {
+            s = s.wrapping_mul(1664525).wrapping_add(1013904223);
+            (s >> 8) as f32 / (1 << 23) as f32 - 1.0
+        };
+        (0..n).map(step).collect()
+    }
+
+    fn mat(data: &[f32], rows: usize, cols: usize) -> Mat<'_, f32> {
+        Mat { data, rows, cols, row_stride: cols, col_stride: 1 }
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit() {
+        for (m, n, k) in [(1, 300, 700), (130, 1, 517), (67, 90, 1030), (200, 160, 300)] {
+            let (a, b) = (noise(m * k, 1), noise(k * n, 2));
+            let run = |order| {
+                let mut out = vec![1.0; m * n];
+                product(mat(&a, m, k), mat(&b, k, n), &mut out, order);
+                out
+            };
+            let one = run(Order::One);
+            for threads in [1, 2, 3] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                assert_eq!(one, pool.install(|| run(Order::All)), "{m} {n} {k} {threads}");
+            }
+            let plain = run(Order::Index);
+            assert!(one.iter().zip(&plain).all(|(x, y)| (x - y).abs() < 1e-3));
+        }
+    }
+}

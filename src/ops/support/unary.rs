@@ -1,0 +1,78 @@
+//! Elementwise ops of one operand.
+
+use super::prelude::*;
+
+/// An elementwise function of one operand, with a result of its dtype.
+pub struct Unary {
+    pub name: &'static str,
+    pub doc: Doc,
+    /// On every float but f64; the result is rounded once.
+    pub f32s: fn(&[f32], &mut [f32]),
+    pub f64s: fn(&[f64], &mut [f64]),
+    /// On integers, where the op takes them; true for u64, whose values wrap in an i64.
+    pub ints: Option<fn(i64, bool) -> i64>,
+    pub cost: Cost,
+    pub partial: PartialRule,
+}
+
+impl Op for Unary {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn group(&self) -> &'static str {
+        "elementwise"
+    }
+
+    fn doc(&self) -> Doc {
+        self.doc
+    }
+
+    fn params(&self) -> &'static [Param] {
+        const { &[Param::tensor("x")] }
+    }
+
+    fn partial_rule(&self) -> PartialRule {
+        self.partial
+    }
+
+    fn infer(&self, call: &Call) -> Result<Vec<TensorTy>, OpError> {
+        let t = if self.ints.is_some() { Takes::Numbers } else { Takes::Floats };
+        let dtype = check::takes(self.name, call, 0, "x", t)?;
+        Ok(vec![TensorTy::new(dtype, call.input(0)?.shape.clone())])
+    }
+
+    fn domain(&self, call: &Call, outs: &[TensorTy]) -> Domain {
+        access::elementwise(call.inputs, outs)
+    }
+
+    fn work(&self, call: &Call, _: &[TensorTy]) -> Vec<Work> {
+        call.inputs.first().map_or(vec![], |t| self.cost.work(t.dtype))
+    }
+
+    fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
+        let (x, out) = (cx.input(0)?, cx.out(0)?);
+        let shape = x.shape().to_vec();
+        Ok(vec![match Class::of([x.dtype(), out.dtype]) {
+            Class::F32 => f32::store(out.dtype, shape, apply(&x.to_f32s(), self.f32s)),
+            Class::F64 => f64::store(out.dtype, shape, apply(&x.to_f64s(), self.f64s)),
+            Class::Int => {
+                let f = self
+                    .ints
+                    .ok_or_else(|| EvalError::new(format!("`{}` takes no integers", self.name)))?;
+                let unsigned = x.dtype() == DType::U64;
+                let x = x.to_i64s();
+                let v = fill(x.len(), |at, part| map(&x[at..], part, |x| f(x, unsigned)));
+                Tensor::from_i64s(out.dtype, shape, v)
+            }
+        }])
+    }
+
+    fn in_place(&self) -> bool {
+        true
+    }
+}
+
+fn apply<T: Real>(x: &[T], f: fn(&[T], &mut [T])) -> Vec<T> {
+    fill(x.len(), |at, part| f(&x[at..at + part.len()], part))
+}

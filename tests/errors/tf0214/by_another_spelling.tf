@@ -1,0 +1,12 @@
+//! The same file by another path is the same file.
+// no fix: the import is to be removed with its uses
+
+use "../tf0214/by_another_spelling.tf" as me; // error[TF0214]: imports itself
+
+module M {
+    target "nvidia.h200_sxm";
+
+    entry func f(x: f32[4]) -> f32[4] {
+        x + x
+    }
+}

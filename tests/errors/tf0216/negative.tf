@@ -1,0 +1,12 @@
+//! Extents are not negative, so a dim is not.
+// no fix: the bounds are the author's
+
+dim n in -1..=4; // error[TF0216]: the bounds of dim `n` are -1..=4
+
+module M {
+    target "nvidia.h200_sxm";
+
+    entry func f(x: f32[4]) -> f32[4] {
+        x + x
+    }
+}

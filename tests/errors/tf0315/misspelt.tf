@@ -1,0 +1,15 @@
+//! A misspelt hint: the nearest is offered.
+// fixed
+
+module M {
+    target "nvidia.h200_sxm";
+    topology cta = 4, thread = 128;
+
+    entry func f(x: f32[64]) -> f32[64] {
+        mesh g = cta[r: 4] {
+            #[bufers(2)] // error[TF0315]: there is no hint `bufers`
+            let s = reshard(x, smem[64 @ g.r]);
+            reshard(s + s, gmem)
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! A launch passes one argument for each parameter.
+// no fix: the missing argument is the author's
+
+module M {
+    target "nvidia.h200_sxm";
+
+    entry func f(x: f32[64]) -> f32[64] {
+        x + x
+    }
+}
+
+twin Fast for M {
+    extern kernel k(x: in f32[64], y: out f32[64], n: u32) from "m.ptx" entry "k";
+
+    func f(x) {
+        let y = alloc(f32[64]);
+        launch k(x, y) grid(1) block(64); // error[TF0319]: `k`
+        y
+    }
+}

@@ -1,0 +1,445 @@
+//! Runs every `.tf` file of the corpus and holds it against what its comments say. Files are
+//! found, never listed: a file is a test.
+//!
+//! In `tests/programs`, `tests/errors`, `tests/samples` and `examples` (files whose names begin
+//! with `_` are only imported by others):
+//!
+//! - `// error[TF0201]: message part` stands on the line at which the diagnostic is reported;
+//!   `// warning[..]` likewise. Where that line cannot bear a comment,
+//!   `// error[TF0201] at 7: message part` or `at 7:13` names line and column. Every diagnostic
+//!   must be expected.
+//! - `// reveal: name: type` asserts the type and placement of a named value of some graph;
+//!   `// reveal: func.name: type` of the graph of one function.
+//! - `// cost: gmem.read = 123` asserts a figure of the analysis of the only function that is
+//!   compiled; `// cost: func: gmem.read = 123` names one. `// dim: ctx = 128` sets a size.
+//! - `// set: NAME = VALUE` replaces a const.
+//!
+//! A file of `tests/errors/<code>/` must report that code. If a diagnostic of it has a fix, the
+//! comment `// fixed` asserts that the file compiles once all fixes are applied; if none has,
+//! `// no fix: reason` says why.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use tilefoundry::diag::{Code, Diagnostic, Level, render_json, render_text};
+use tilefoundry::graph::{dot, json, print};
+use tilefoundry::hir::load::Sources;
+use tilefoundry::session::{MemorySources, Session, Targets, has_errors};
+
+/// Codes that no file of `tests/errors` can trigger, and why.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("TF0109", "a file of 4 GiB is not kept; the parser's own tests hold it"),
+    ("TF0200", "a defect of the compiler; none is known"),
+];
+
+/// Codes of what only a run finds (evaluation, files of tensors); their own tests trigger them.
+const RUN_ONLY: &[&str] = &["TF04", "TF05", "TF06"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All `.tf` files below a folder, sorted.
+fn files(folder: &str) -> Vec<PathBuf> {
+    let mut out = vec![];
+    let mut todo = vec![root().join(folder)];
+    while let Some(dir) = todo.pop() {
+        for e in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let path = e.path();
+            if path.is_dir() {
+                todo.push(path);
+            } else if path.extension().is_some_and(|x| x == "tf") {
+                out.push(path);
+            }
+        }
+    }
+    out.sort();
+    out
+}
+
+struct Disk;
+
+impl Sources for Disk {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(root().join(path)).map_err(|e| e.to_string())
+    }
+}
+
+/// A diagnostic that a comment asks for.
+#[derive(Debug)]
+struct Want {
+    file: String,
+    level: Level,
+    code: String,
+    line: usize,
+    col: Option<usize>,
+    part: String,
+}
+
+/// The comments of a file that ask for something.
+#[derive(Default)]
+struct Wants {
+    diags: Vec<Want>,
+    reveals: Vec<(String, String)>,
+    costs: Vec<(String, String)>,
+    dims: Vec<(String, i64)>,
+    fixed: bool,
+    no_fix: bool,
+}
+
+fn pair(text: &str, sep: &str) -> Option<(String, String)> {
+    let (a, b) = text.split_once(sep)?;
+    Some((a.trim().to_string(), b.trim().to_string()))
+}
+
+impl Wants {
+    fn read(&mut self, file: &str, text: &str) -> Result<(), Failed> {
+        for (n, line) in text.lines().enumerate() {
+            for part in line.split("// ").skip(1).map(str::trim) {
+                self.comment(file, n + 1, part).map_err(|e| format!("{file}:{}: {e}", n + 1))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn comment(&mut self, file: &str, line: usize, text: &str) -> Result<(), String> {
+        for level in [Level::Error, Level::Warning] {
+            let Some(rest) = text.strip_prefix(level.as_str()).and_then(|t| t.strip_prefix('['))
+            else {
+                continue;
+            };
+            let (code, rest) = rest.split_once(']').ok_or("expected `]`")?;
+            let (at, part) = rest.split_once(':').map_or((rest, ""), |(a, b)| (a, b));
+            // `at 7:13: message` has a colon in its place
+            let (at, part) = match part.split_once(':') {
+                Some((col, more))
+                    if !at.trim().is_empty() && col.chars().all(|c| c.is_ascii_digit()) =>
+                {
+                    (format!("{at}:{col}"), more)
+                }
+                _ => (at.to_string(), part),
+            };
+            let (line, col) = match at.trim().strip_prefix("at ") {
+                Some(p) => {
+                    let (l, c) = p.split_once(':').map_or((p, None), |(l, c)| (l, Some(c)));
+                    let number = |t: &str| t.trim().parse::<usize>().map_err(|e| e.to_string());
+                    (number(l)?, c.map(number).transpose()?)
+                }
+                None => (line, None),
+            };
+            self.diags.push(Want {
+                file: file.into(),
+                level,
+                code: code.into(),
+                line,
+                col,
+                part: part.trim().into(),
+            });
+        }
+        if let Some(r) = text.strip_prefix("reveal: ") {
+            self.reveals.push(pair(r, ": ").ok_or("expected `reveal: name: type`")?);
+        }
+        if let Some(r) = text.strip_prefix("cost: ") {
+            self.costs.push(pair(r, "=").ok_or("expected `cost: gmem.read = 123`")?);
+        }
+        if let Some(r) = text.strip_prefix("dim: ") {
+            let (name, v) = pair(r, "=").ok_or("expected `dim: ctx = 128`")?;
+            self.dims.push((name, v.parse().map_err(|_| "expected an integer")?));
+        }
+        self.fixed |= text == "fixed";
+        self.no_fix |= text.starts_with("no fix: ");
+        Ok(())
+    }
+}
+
+/// `// set: NAME = VALUE` of the root file.
+fn consts(text: &str) -> Vec<(String, String)> {
+    text.lines().filter_map(|l| pair(l.split_once("// set: ")?.1, "=")).collect()
+}
+
+struct Case {
+    session: Session,
+    wants: Wants,
+    diags: Vec<Diagnostic>,
+}
+
+fn open(sources: &dyn Sources, name: &str, text: &str) -> Result<Case, Failed> {
+    let session = Session::open(sources, name, &consts(text), Targets::default());
+    let mut wants = Wants::default();
+    for (_, f) in session.sources().files() {
+        if !f.name.starts_with("std::") {
+            wants.read(&f.name, &f.text)?;
+        }
+    }
+    let diags = session.diagnostics();
+    Ok(Case { session, wants, diags })
+}
+
+impl Case {
+    fn shown(&self, d: &Diagnostic) -> String {
+        render_text(d, self.session.sources(), false)
+    }
+
+    /// Pairs what was found with what is wanted.
+    fn diagnostics(&self) -> Result<(), Failed> {
+        if !self.session.wrong_consts.is_empty() {
+            return Err(self.session.wrong_consts.join("\n").into());
+        }
+        let mut left: Vec<&Want> = self.wants.diags.iter().collect();
+        let mut problems = vec![];
+        for d in &self.diags {
+            let place = d.span().and_then(|s| {
+                let f = self.session.sources().get(s.file)?;
+                Some((f.name.clone(), f.position(s.start)))
+            });
+            let fits = |w: &&Want| {
+                let (file, (line, col)) = match &place {
+                    Some((f, p)) => (f.as_str(), *p),
+                    None => ("", (0, 0)),
+                };
+                w.code == d.code.id()
+                    && w.level == d.level
+                    && w.file == file
+                    && w.line == line
+                    && w.col.is_none_or(|c| c == col)
+                    && d.message.contains(&w.part)
+            };
+            match left.iter().position(fits) {
+                Some(i) => drop(left.remove(i)),
+                None => problems.push(format!("not expected:\n{}", self.shown(d))),
+            }
+        }
+        problems.extend(left.iter().map(|w| {
+            let col = w.col.map_or(String::new(), |c| format!(":{c}"));
+            let (level, code) = (w.level.as_str(), &w.code);
+            format!("not reported: {}:{}{col}: {level}[{code}]: {}", w.file, w.line, w.part)
+        }));
+        if problems.is_empty() { Ok(()) } else { Err(problems.join("\n").into()) }
+    }
+
+    fn reveals(&self) -> Result<(), Failed> {
+        for (name, want) in &self.wants.reveals {
+            let mut found = BTreeSet::new();
+            for r in self.session.roots() {
+                let c = self.session.compile(r);
+                let Some(g) = &c.graph else { continue };
+                let value = match name.split_once('.') {
+                    Some((f, v)) if f == g.name => v,
+                    Some(_) => continue,
+                    None => name.as_str(),
+                };
+                for (_, v) in g.values() {
+                    if v.name.as_deref() == Some(value) {
+                        found.insert(v.ty.show_placed(&g.vars, &g.meshes));
+                    }
+                }
+            }
+            if !found.contains(want) {
+                let all: Vec<String> = found.into_iter().collect();
+                let all = if all.is_empty() { "no such value".into() } else { all.join("\n  ") };
+                return Err(format!("reveal: {name}\n  {want}\nexpected, found\n  {all}").into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Every form of output, as one text.
+    fn emitted(&self) -> String {
+        let mut out = String::new();
+        for r in self.session.roots() {
+            let c = self.session.compile(r);
+            if let Some(g) = &c.graph {
+                out += &print::print(g);
+                out += &dot::dot(g);
+                out += &json::json(g).to_string();
+            }
+        }
+        for d in &self.diags {
+            out += &self.shown(d);
+            out += &render_json(d, self.session.sources());
+        }
+        out
+    }
+
+    /// No message speaks of the compiler's insides.
+    fn wording(&self) -> Result<(), Failed> {
+        const BANNED: &[&str] = &[
+            "NodeId",
+            "ValueId",
+            "RegionId",
+            "ScopeId",
+            "VarId",
+            "AxisId",
+            "MeshId",
+            "ItemRef",
+            "Some(",
+            "None",
+            "Ok(",
+            "Err(",
+            "petgraph",
+            "lalrpop",
+            "logos",
+            "unwrap",
+            "panicked",
+            "src/",
+            ".rs:",
+            "TensorTy",
+            "Expr {",
+            "Placement {",
+            "you ",
+            "You ",
+        ];
+        for d in &self.diags {
+            let texts = std::iter::once(&d.message)
+                .chain(d.labels.iter().map(|l| &l.text))
+                .chain(&d.notes)
+                .chain(&d.help)
+                .chain(d.fix.iter().map(|f| &f.title));
+            for t in texts {
+                // what stands in backticks is the program's own
+                let plain: String = t.split('`').step_by(2).collect();
+                if let Some(b) = BANNED.iter().find(|b| plain.contains(**b)) {
+                    return Err(format!("`{b}` in a message: {t}").into());
+                }
+            }
+            let m = d.message.trim_start_matches('`');
+            let starts_lower =
+                d.message.starts_with('`') || m.chars().next().is_some_and(|c| !c.is_uppercase());
+            if d.message.ends_with('.') || d.message.trim().is_empty() || !starts_lower {
+                return Err(
+                    format!("a message is lower case without a full stop: {}", d.message).into()
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What holds for every file.
+fn program(path: &Path) -> Result<Case, Failed> {
+    let name = path.strip_prefix(root()).unwrap_or(path).to_string_lossy().replace('\\', "/");
+    let bytes = std::fs::read(path)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let case = open(&Disk, &name, &text)?;
+    case.wording()?;
+    case.diagnostics()?;
+    case.reveals()?;
+    let again = open(&Disk, &name, &text)?;
+    if case.emitted() != again.emitted() {
+        return Err("compiled twice, the outputs differ".into());
+    }
+    Ok(case)
+}
+
+/// What holds for a file of `tests/errors/<code>/`.
+fn error(path: &Path) -> Result<(), Failed> {
+    let case = program(path)?;
+    let folder = path.strip_prefix(root().join("tests/errors")).ok().and_then(|p| p.iter().next());
+    let folder = folder.and_then(|f| f.to_str()).unwrap_or_default();
+    let Some(code) = Code::find(folder) else {
+        return Err(format!("`{folder}` is no code").into());
+    };
+    if !case.diags.iter().any(|d| d.code == code) {
+        return Err(format!("{} is not among the diagnostics", code.id()).into());
+    }
+    let has_fix = case.diags.iter().any(|d| d.fix.is_some());
+    match (has_fix, case.wants.fixed, case.wants.no_fix) {
+        (true, true, false) => fixed(path, &case),
+        (false, false, true) => Ok(()),
+        (true, ..) => Err("a diagnostic has a fix: hold it with `// fixed`".into()),
+        (false, ..) => Err("no diagnostic has a fix: say why with `// no fix: reason`".into()),
+    }
+}
+
+/// Applies all fixes to the root file; the result must compile.
+fn fixed(path: &Path, case: &Case) -> Result<(), Failed> {
+    let name = path.strip_prefix(root()).unwrap_or(path).to_string_lossy().replace('\\', "/");
+    let Some((id, file)) = case.session.sources().files().find(|(_, f)| f.name == name) else {
+        return Err("the file has no text".into());
+    };
+    let mut edits: Vec<_> = case
+        .diags
+        .iter()
+        .filter_map(|d| d.fix.as_ref())
+        .flat_map(|f| &f.edits)
+        .filter(|(s, _)| s.file == id)
+        .collect();
+    edits.sort_by_key(|(s, _)| (s.start, s.end));
+    edits.dedup();
+    let mut text = file.text.to_string();
+    for (span, new) in edits.iter().rev() {
+        text.replace_range(span.range(), new);
+    }
+    struct Over<'a>(&'a str, &'a MemorySources);
+    impl Sources for Over<'_> {
+        fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+            if path == self.0 { self.1.read(path) } else { Disk.read(path) }
+        }
+    }
+    let memory = MemorySources::one(name.clone(), text.clone());
+    let session = Session::open(&Over(&name, &memory), &name, &consts(&text), Targets::default());
+    let left = session.diagnostics();
+    if has_errors(&left) {
+        let shown: Vec<String> =
+            left.iter().map(|d| render_text(d, session.sources(), false)).collect();
+        return Err(format!("the fixed file does not compile:\n{}", shown.join("\n")).into());
+    }
+    Ok(())
+}
+
+/// Every code has a file that triggers it.
+fn every_code() -> Result<(), Failed> {
+    let mut with: BTreeSet<&str> = BTreeSet::new();
+    for path in files("tests/errors") {
+        let folder = path.parent().and_then(|p| p.file_name()).and_then(|f| f.to_str());
+        with.extend(folder.and_then(Code::find).map(Code::id));
+    }
+    let missing: Vec<&str> = Code::ALL
+        .iter()
+        .map(|c| c.id())
+        .filter(|id| {
+            !with.contains(id)
+                && !ELSEWHERE.iter().any(|(e, _)| e == id)
+                && !RUN_ONLY.iter().any(|p| id.starts_with(p))
+        })
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(format!("codes without a file in tests/errors: {}", missing.join(", ")).into())
+}
+
+/// Elaboration recurses over what is written; give it the stack that the binary has.
+fn on_big_stack(f: impl FnOnce() -> Result<(), Failed> + Send + 'static) -> Result<(), Failed> {
+    let thread = std::thread::Builder::new().stack_size(256 << 20).spawn(f);
+    match thread.map(|t| t.join()) {
+        Ok(Ok(r)) => r,
+        Ok(Err(panic)) => {
+            let text = panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()));
+            Err(format!("panicked: {}", text.unwrap_or_default()).into())
+        }
+        Err(e) => Err(e.to_string().into()),
+    }
+}
+
+fn main() {
+    let args = Arguments::from_args();
+    let mut trials = vec![Trial::test("every_code", every_code)];
+    for folder in ["tests/programs", "tests/samples", "tests/errors", "examples", "stdlib"] {
+        for path in files(folder) {
+            if path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('_')) {
+                continue;
+            }
+            let name = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
+            let is_error = folder == "tests/errors";
+            trials.push(Trial::test(name, move || {
+                on_big_stack(move || if is_error { error(&path) } else { program(&path).map(drop) })
+            }));
+        }
+    }
+    libtest_mimic::run(&args, trials).exit();
+}

@@ -1,0 +1,13 @@
+//! `return` is accepted last in a function.
+
+module M {
+    target "nvidia.h200_sxm";
+
+    func twice(x: f32[8]) -> f32[8] {
+        return x + x;
+    }
+
+    entry func f(x: f32[8]) -> f32[8] {
+        twice(x)
+    }
+}
