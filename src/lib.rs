@@ -19,6 +19,7 @@ pub mod tensorio;
 
 pub mod ops;
 
+pub mod analysis;
 pub mod graph;
 
 pub mod check;
