@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
-use comfy_table::{Table, presets};
-
 use super::common::{Common, Reply, document_id};
 use crate::target::{self, DocumentKind};
+use clap::Subcommand;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -97,28 +95,35 @@ fn show(t: &target::Target, json: bool) -> String {
         return format!("{doc:#}\n");
     }
     let levels: Vec<&str> = t.levels().iter().map(|l| l.name.as_str()).collect();
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    table.set_header(["fact", "value", "origin", "source"]);
-    for f in t.facts() {
-        let value = match &f.value {
-            Some(v) => format!("{v} {}", f.unit),
-            None => "unknown".into(),
-        };
-        let origin = f.origin.map_or("", |o| o.as_str());
-        table.add_row([f.path.as_str(), value.trim(), origin, f.source.as_str()]);
-    }
+    let facts = t.facts();
+    let rows: Vec<(&str, String, &str, &str)> = facts
+        .iter()
+        .map(|f| {
+            let value = match &f.value {
+                Some(v) => format!("{v} {}", f.unit).trim().to_string(),
+                None => "unknown".into(),
+            };
+            let origin = f.origin.map_or("", |o| o.as_str());
+            (f.path.as_str(), value, origin, f.source.as_str())
+        })
+        .collect();
+    let wide = rows.iter().map(|r| r.0.len()).max().unwrap_or(0);
+    let value_wide = rows.iter().map(|r| r.1.len()).max().unwrap_or(0);
+    let table: String = rows
+        .iter()
+        .map(|(path, value, origin, source)| {
+            format!("{path:wide$}  {value:>value_wide$}  {origin:9}  {source}\n")
+        })
+        .collect();
     let mut hints: Vec<&str> = t.instructions().iter().map(|i| i.hint.as_str()).collect();
     hints.sort_unstable();
     hints.dedup();
-    let lines: Vec<String> = table.to_string().lines().map(|l| l.trim().to_string()).collect();
     format!(
-        "{}: {} ({})\nlevels: {}\ninstructions: {}\n\n{}\n",
+        "{}: {} ({})\nlevels: {}\ninstructions: {}\n\n{table}",
         t.id(),
         t.name(),
         t.architecture_name(),
         levels.join(", "),
-        hints.join(", "),
-        lines.join("\n")
+        hints.join(", ")
     )
 }
