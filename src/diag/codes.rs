@@ -98,8 +98,6 @@ codes! {
     BadAttr = "0212", "bad-attribute", Error, "an attribute's value does not fit",
         "The message says what the attribute takes.";
     // 05xx: analysis
-    UnboundDim = "0501", "unbound-dim", Error, "an analysis needs a value that was not given",
-        "Costs are counted at stated sizes, so every dim a program uses needs a value: `--dim ctx=4096`, or several to sweep, `--dim ctx=128,4096`.";
     DimOutOfRange = "0502", "dim-out-of-range", Error, "a dim has a value outside its range, or one that no `match` arm takes",
         "The declaration `dim ctx in 1..=8192` bounds the values for which the program is checked and means something. Choose a value inside, or widen the declaration.";
     TripsUnbounded = "0503", "trips-unbounded", Error, "a loop's trips depend on data without a range",
@@ -129,7 +127,7 @@ codes! {
     NoArm = "0409", "no-arm", Error, "no arm of a `match` covers the value",
         "The arms of a `match` cover the bounds of the dim they were written for; the size given lies outside.";
     UnboundDim = "0410", "unbound-dim", Error, "a size is not stated",
-        "Evaluation needs a number for every dim that the program uses: `--dim ctx=128`.";
+        "Programs are run and their costs counted at stated sizes, so every dim a program uses needs one: `--dim ctx=4096`, or several to sweep, `--dim ctx=128,4096`.";
     BadStep = "0411", "bad-step", Error, "a loop has a step below 1",
         "Loops count upwards; the step must be at least 1 whenever the loop runs.";
     UnknownOutput = "0420", "unknown-output", Error, "a judgement names an output that does not exist",
