@@ -192,6 +192,7 @@ fn work(cx: &Cx, cost: &OpCost, shape: &Shape, out: &mut Vec<Entry>) -> Result<(
         let count = |grain: Grain| -> Result<u128, Diagnostic> {
             let n = match w.per {
                 Per::Point => shape.points(cx, grain),
+                Per::Dims(set) => shape.points_of(cx, set, grain),
                 Per::Output(i) => match shape.writes.get(i) {
                     Some(t) => shape.touched(cx, t, grain, node.span)?,
                     None => 0,

@@ -13,7 +13,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::graph::{Def, Graph, Node, NodeKind, ValueId};
 use crate::ops::{Attrs, Op, PartialRule, Role};
 use crate::types::dim::{Env, Expr, VarTable};
-use crate::types::placement::{AxisId, AxisSplit};
+use crate::types::placement::{AxisId, AxisSplit, MeshId};
 use crate::types::ty::TensorTy;
 
 /// Loops, outermost first, and the axes that run them.
@@ -66,8 +66,13 @@ impl<'a> Cx<'a> {
         self.extents.get(a.0 as usize).copied().unwrap_or(1).max(1)
     }
 
+    /// Rank of a mesh's level.
+    pub fn mesh_rank(&self, m: MeshId) -> Option<usize> {
+        self.graph.meshes.mesh(m).map(|m| self.machine.rank(m))
+    }
+
     pub fn rank(&self, a: AxisId) -> usize {
-        self.graph.meshes.axis_rank(a)
+        self.graph.meshes.axis(a).and_then(|x| self.mesh_rank(x.mesh)).unwrap_or(0)
     }
 
     pub fn extent_of<'b>(&self, axes: impl IntoIterator<Item = &'b AxisId>) -> u128 {

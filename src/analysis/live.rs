@@ -267,8 +267,7 @@ fn ring<'a>(cx: &Cx<'a>, v: ValueId) -> (Option<OpNode<'a>>, u64) {
 /// Threads of one position of the finest open mesh: the topology's finer extents. None where the
 /// topology does not say down to the finest level.
 fn threads(cx: &Cx, frame: &walk::Frame, span: Span) -> Result<Option<u128>, Diagnostic> {
-    let rank = |m: &MeshId| cx.graph.meshes.mesh(*m).map(|x| x.rank);
-    let open = frame.meshes.iter().filter_map(rank).max();
+    let open = frame.meshes.iter().filter_map(|m| cx.mesh_rank(*m)).max();
     let finest = cx.machine.finest();
     if open == Some(finest) {
         return Ok(Some(1));

@@ -2,7 +2,7 @@
 
 use crate::graph::{Graph, NodeKind};
 use crate::target::Target;
-use crate::types::placement::Storage;
+use crate::types::placement::{Mesh, Storage};
 
 /// The levels of the target, or of the meshes where there is none.
 pub(super) struct Machine<'t> {
@@ -20,25 +20,33 @@ impl<'t> Machine<'t> {
             let grid = t.grid_level().and_then(|l| t.level_index(&l.name)).unwrap_or(0);
             return Machine { target, levels, grid };
         }
-        let last = graph.meshes.meshes().map(|(_, m)| m.rank).max().unwrap_or(0);
-        let mut levels: Vec<String> = (0..=last).map(|r| format!("level{r}")).collect();
-        for (_, m) in graph.meshes.meshes() {
-            if let Some(l) = levels.get_mut(m.rank) {
-                l.clone_from(&m.level);
+        let mut levels: Vec<String> = graph.topology.iter().map(|(l, _)| l.clone()).collect();
+        let mut meshes: Vec<&Mesh> = graph.meshes.meshes().map(|(_, m)| m).collect();
+        meshes.sort_by_key(|m| m.rank);
+        for m in meshes {
+            if !levels.contains(&m.level) {
+                levels.push(m.level.clone());
             }
         }
+        let mut machine = Machine { target, levels, grid: 0 };
         // without a target the grid is what the outermost meshes stand over
         let outer = graph.nodes().filter_map(|(_, n)| match &n.kind {
             NodeKind::Mesh { meshes, .. } => {
-                meshes.iter().filter_map(|m| graph.meshes.mesh(*m)).map(|m| m.rank).min()
+                meshes.iter().filter_map(|m| graph.meshes.mesh(*m)).map(|m| machine.rank(m)).min()
             }
             _ => None,
         });
-        Machine { target, levels, grid: outer.min().unwrap_or(0) }
+        machine.grid = outer.min().unwrap_or(0);
+        machine
     }
 
     pub fn level(&self, rank: usize) -> &str {
         self.levels.get(rank).map_or("device", String::as_str)
+    }
+
+    /// Rank of a mesh's level, by its name; meshes count ranks in their module's topology.
+    pub fn rank(&self, mesh: &Mesh) -> usize {
+        self.levels.iter().position(|l| *l == mesh.level).unwrap_or(mesh.rank)
     }
 
     /// The finest level's rank.

@@ -194,8 +194,7 @@ fn launches(cx: &Cx, live: &Liveness) -> Vec<LaunchRecord> {
     let unit = cx.machine.target.and_then(|t| t.grid_unit()).and_then(|u| u.count.known());
     let mut out = vec![];
     for (i, l) in cx.walk.launches.iter().enumerate() {
-        let mut ranks: Vec<usize> =
-            l.meshes.iter().filter_map(|m| cx.graph.meshes.mesh(*m)).map(|m| m.rank).collect();
+        let mut ranks: Vec<usize> = l.meshes.iter().filter_map(|m| cx.mesh_rank(*m)).collect();
         ranks.sort_unstable();
         ranks.dedup();
         let at = |r: &usize| (cx.machine.level(*r).to_string(), sum::units(cx, i, *r));

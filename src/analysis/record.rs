@@ -407,6 +407,66 @@ impl Analysis {
         self.capacity.iter().find(|p| p.storage == storage && p.owner == owner)
     }
 
+    /// A figure by its path; `None` where there is none of that name. Without more words it is the
+    /// logical one, with `.total` or `.grid` that of all positions:
+    ///
+    /// * `flops.f16`, `work.sfu`, `work.tensor.bf16`
+    /// * `gmem.read`, `smem.write.total`
+    /// * `peak.rmem`, `peak.rmem.in_place`, `peak.rmem.allocated`: of the storage's first owner
+    /// * `communication.gpu`: bytes that all units of a level send
+    /// * `footprint.x.read`, `footprint.x.write`
+    pub fn figure(&self, path: &str) -> Option<u128> {
+        let (path, which) = match path.rsplit_once('.') {
+            Some((p, w @ ("total" | "grid" | "logical"))) => (p, w),
+            _ => (path, "logical"),
+        };
+        let pick = |a: &Amount| match which {
+            "total" => a.total,
+            "grid" => a.grid,
+            _ => a.logical,
+        };
+        if let Some(d) = path.strip_prefix("flops.") {
+            let f = self.costs.flops.iter().find(|f| f.dtype.name() == d);
+            return Some(f.map_or(0, |f| match which {
+                "total" => f.total,
+                "grid" => f.grid,
+                _ => f.logical,
+            }));
+        }
+        if let Some(r) = path.strip_prefix("work.") {
+            return Some(self.costs.work(r).map_or(0, pick));
+        }
+        if let Some(p) = path.strip_prefix("peak.") {
+            let (storage, form) = p.split_once('.').unwrap_or((p, ""));
+            let p = self.capacity.iter().find(|p| p.storage == storage)?;
+            return match form {
+                "" => Some(p.live),
+                "in_place" => Some(p.live_in_place),
+                "allocated" => Some(p.allocated_in_place),
+                _ => None,
+            };
+        }
+        if let Some(l) = path.strip_prefix("communication.") {
+            return Some(self.costs.communication.iter().find(|c| c.level == l)?.total);
+        }
+        if let Some(f) = path.strip_prefix("footprint.") {
+            let (name, way) = f.rsplit_once('.')?;
+            let f = self.footprints.iter().find(|f| f.buffer == name)?;
+            return match way {
+                "read" => Some(f.read),
+                "write" => Some(f.write),
+                _ => None,
+            };
+        }
+        let (storage, way) = path.split_once('.')?;
+        let t = self.costs.traffic(storage)?;
+        match way {
+            "read" => Some(pick(&t.read)),
+            "write" => Some(pick(&t.write)),
+            _ => None,
+        }
+    }
+
     /// Fills in `file:line:column` of every site, for JSON.
     pub fn locate(&mut self, sources: &SourceMap) {
         let launches = self.launches.iter_mut().map(|l| &mut l.site);

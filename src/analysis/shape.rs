@@ -140,6 +140,13 @@ impl Shape {
         (0..self.dims.len()).map(|d| self.dim(cx, d, grain)).fold(1, u128::saturating_mul)
     }
 
+    /// Combinations of indices of the dimensions in a set of bits.
+    pub fn points_of(&self, cx: &Cx, set: u64, grain: Grain) -> u128 {
+        let in_set = |d: &usize| u32::try_from(*d).is_ok_and(|b| b < 64 && (set >> b) & 1 == 1);
+        let dims = (0..self.dims.len()).filter(in_set);
+        dims.map(|d| self.dim(cx, d, grain)).fold(1, u128::saturating_mul)
+    }
+
     /// Elements that one access touches: per axis what its dimensions reach, and never more than
     /// there is.
     pub fn touched(

@@ -52,19 +52,28 @@ impl Load {
 
 /// The most that one unit does of several loads, which are added.
 fn busiest(cx: &Cx, loads: &[Load], rank: usize) -> (u128, Certainty) {
-    let parted =
-        |l: &&Load| l.part.and_then(|p| cx.graph.meshes.mesh(p)).is_some_and(|m| m.rank <= rank);
-    let mut parts: Vec<Option<MeshId>> = loads.iter().filter(parted).map(|l| l.part).collect();
-    parts.sort_unstable();
-    parts.dedup();
-    if parts.is_empty() {
-        parts.push(None);
+    let parted = |l: &&Load| l.part.and_then(|p| cx.mesh_rank(p)).is_some_and(|r| r <= rank);
+    let reach = |m: Option<MeshId>| {
+        let mesh = m.and_then(|m| cx.graph.meshes.mesh(m))?;
+        let (at, n) = (mesh.offset.eval(cx.env)?, mesh.size.eval(cx.env)?);
+        Some((cx.machine.rank(mesh), at, at + n))
+    };
+    // parts may overlap: the most is found where one of them begins
+    let mut begins: Vec<(usize, i64)> =
+        loads.iter().filter(parted).filter_map(|l| reach(l.part)).map(|(r, a, _)| (r, a)).collect();
+    begins.sort_unstable();
+    begins.dedup();
+    if begins.is_empty() {
+        return busiest_of(cx, &loads.iter().collect::<Vec<_>>());
     }
     let mut best = (0, Certainty::Exact);
-    for p in parts {
-        // a unit in a part does what the part does and what everyone does
-        let here: Vec<&Load> =
-            loads.iter().filter(|l| !parted(l) || l.part == p || p.is_none()).collect();
+    for (level, unit) in begins {
+        let runs = |l: &&Load| {
+            // parts of different levels may meet in one unit
+            !parted(l)
+                || reach(l.part).is_none_or(|(r, a, b)| r != level || (a <= unit && unit < b))
+        };
+        let here: Vec<&Load> = loads.iter().filter(runs).collect();
         let found = busiest_of(cx, &here);
         if found.0 >= best.0 {
             best = found;
@@ -98,9 +107,9 @@ pub(super) fn units(cx: &Cx, launch: usize, rank: usize) -> u128 {
     let meshes = l.meshes.iter().filter_map(|m| cx.graph.meshes.mesh(*m));
     // a level that two meshes of one launch arrange has the positions of the larger
     let mut by_rank: BTreeMap<usize, u128> = BTreeMap::new();
-    for m in meshes.filter(|m| m.rank <= rank && m.parent.is_none()) {
+    for m in meshes.filter(|m| cx.machine.rank(m) <= rank && m.parent.is_none()) {
         let n = cx.extent_of(&m.axes);
-        let at = by_rank.entry(m.rank).or_insert(1);
+        let at = by_rank.entry(cx.machine.rank(m)).or_insert(1);
         *at = (*at).max(n);
     }
     by_rank.values().product()
@@ -109,8 +118,7 @@ pub(super) fn units(cx: &Cx, launch: usize, rank: usize) -> u128 {
 /// Ranks of the levels that a launch opens.
 fn ranks(cx: &Cx, launch: usize) -> Vec<usize> {
     let meshes = cx.walk.launches.get(launch).map(|l| l.meshes.as_slice()).unwrap_or_default();
-    let mut r: Vec<usize> =
-        meshes.iter().filter_map(|m| cx.graph.meshes.mesh(*m)).map(|m| m.rank).collect();
+    let mut r: Vec<usize> = meshes.iter().filter_map(|m| cx.mesh_rank(*m)).collect();
     r.sort_unstable();
     r.dedup();
     r

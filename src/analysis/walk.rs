@@ -105,7 +105,7 @@ pub(super) fn walk(graph: &Graph, env: &Env, machine: &Machine) -> Result<Walk, 
     };
     let mut w = Walker { graph, env, out, ids: HashMap::new() };
     let mut base = Frame { meshes: module_meshes(graph), ..Frame::default() };
-    sort_by_rank(graph, &mut base.meshes);
+    sort_by_rank(graph, machine, &mut base.meshes);
     let root = w.intern(base.clone());
     for p in &graph.params {
         w.out.births.insert(p.value, Birth { step: 0, frame: root });
@@ -131,8 +131,8 @@ fn module_meshes(graph: &Graph) -> Vec<MeshId> {
     free.map(|(id, _)| id).collect()
 }
 
-fn sort_by_rank(graph: &Graph, meshes: &mut [MeshId]) {
-    meshes.sort_by_key(|m| graph.meshes.mesh(*m).map_or(0, |m| m.rank));
+fn sort_by_rank(graph: &Graph, machine: &Machine, meshes: &mut [MeshId]) {
+    meshes.sort_by_key(|m| graph.meshes.mesh(*m).map_or(0, |m| machine.rank(m)));
 }
 
 impl Walker<'_> {
@@ -197,7 +197,7 @@ impl Walker<'_> {
     }
 
     fn open(&mut self, n: &Node, meshes: &[MeshId], f: &Frame, m: &Machine) -> Frame {
-        let rank = |id: MeshId| self.graph.meshes.mesh(id).map(|x| x.rank);
+        let rank = |id: MeshId| self.graph.meshes.mesh(id).map(|x| m.rank(x));
         let mut inner = f.clone();
         let whole: Vec<MeshId> = meshes
             .iter()
@@ -207,7 +207,7 @@ impl Walker<'_> {
         // a mesh takes the place of one of its level that is open already
         inner.meshes.retain(|old| !whole.iter().any(|new| rank(*new) == rank(*old)));
         inner.meshes.extend(&whole);
-        sort_by_rank(self.graph, &mut inner.meshes);
+        sort_by_rank(self.graph, m, &mut inner.meshes);
         if f.launch.is_none() && whole.iter().any(|id| rank(*id).is_some_and(|r| r >= m.grid)) {
             inner.launch = Some(self.out.launches.len());
             self.out.launches.push(Launch { meshes: inner.meshes.clone(), span: n.span });
@@ -271,7 +271,7 @@ impl Walker<'_> {
         };
         arms.iter().find(holds).map(|a| a.region).ok_or_else(|| {
             Diagnostic::new(
-                Code::DimOutOfRange,
+                Code::NoArm,
                 n.span,
                 format!("no arm of this `match` takes {} = {v}", self.graph.vars.show(value)),
             )
