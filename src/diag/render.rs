@@ -298,7 +298,8 @@ fn window(line: &str, at: usize) -> std::ops::Range<usize> {
 
 /// The character boundary at or before an offset.
 fn floor(text: &str, at: u32) -> u32 {
-    text.floor_char_boundary(at as usize) as u32
+    let at = (at as usize).min(text.len());
+    (0..=at).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0) as u32
 }
 
 #[cfg(test)]
