@@ -98,7 +98,6 @@ codes! {
     BadAttr = "0212", "bad-attribute", Error, "an attribute's value does not fit",
         "The message says what the attribute takes.";
     // 05xx: analysis
-    DimOutOfRange = "0502", "dim-out-of-range", Error, "a dim has a value outside its range, or one that no `match` arm takes",
     DimOutOfRange = "0501", "dim-out-of-range", Error, "a dim has a value outside its range",
         "The declaration `dim ctx in 1..=8192` bounds the values for which the program is checked and means something. Choose a value inside, or widen the declaration.";
     TripsUnbounded = "0502", "trips-unbounded", Error, "a loop's trips depend on data without a range",
