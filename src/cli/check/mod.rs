@@ -322,7 +322,7 @@ fn execute(
         progress: Some(&bar as &dyn eval::Progress),
         ..Options::default()
     };
-    Ok(evaluate(&s.graph, &point.env, tensors, &options)?.outputs)
+    Ok(evaluate(&s.graph, &point.env, tensors, &options).map_err(|d| Stop::from(*d))?.outputs)
 }
 
 /// `ctx in 1..=1815`, for each match on sizes that are stated.
