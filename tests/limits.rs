@@ -56,7 +56,7 @@ fn ten_thousand_nested_parentheses() {
     let n = 10_000;
     let text = format!("{}x{}", "(".repeat(n), ")".repeat(n));
     refused("parentheses.tf", &program(&text), "TF0105");
-    refused("open_parentheses.tf", &program(&"(".repeat(n)), "TF0105");
+    refused("open_parentheses.tf", &program(&"(".repeat(n)), "TF0104");
     let blocks = format!("{}x{}", "{ ".repeat(n), " }".repeat(n));
     refused("blocks.tf", &program(&blocks), "TF0105");
     let signs = format!("{}x", "-".repeat(n));
