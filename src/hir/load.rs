@@ -16,10 +16,22 @@ pub trait Sources {
 
     /// The path of `name` as named in the file `from`.
     fn resolve(&self, from: &str, name: &str) -> String {
-        match from.rsplit_once('/') {
+        let path = match from.rsplit_once('/') {
             Some((dir, _)) if !name.starts_with('/') => format!("{dir}/{name}"),
             _ => name.to_string(),
+        };
+        // one file has one spelling, so that a cycle through `..` is seen
+        let mut parts: Vec<&str> = vec![];
+        for part in path.split('/') {
+            match part {
+                "." => {}
+                ".." if parts.last().is_some_and(|p| !p.is_empty() && *p != "..") => {
+                    parts.pop();
+                }
+                part => parts.push(part),
+            }
         }
+        parts.join("/")
     }
 }
 
