@@ -19,6 +19,7 @@ pub mod tensorio;
 
 pub mod ops;
 
+pub mod analysis;
 pub mod graph;
 
 pub mod check;
@@ -26,3 +27,5 @@ pub mod eval;
 pub mod hir;
 
 pub mod session;
+
+pub mod cli;

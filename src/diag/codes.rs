@@ -97,6 +97,13 @@ codes! {
         "Axes run from 0 to rank - 1, or from -rank to -1 counted from the end.";
     BadAttr = "0212", "bad-attribute", Error, "an attribute's value does not fit",
         "The message says what the attribute takes.";
+    // 05xx: analysis
+    DimOutOfRange = "0501", "dim-out-of-range", Error, "a dim has a value outside its range",
+        "The declaration `dim ctx in 1..=8192` bounds the values for which the program is checked and means something. Choose a value inside, or widen the declaration.";
+    TripsUnbounded = "0502", "trips-unbounded", Error, "a loop's trips depend on data without a range",
+        "The number of trips is read from a tensor whose values have no stated range, so that nothing bounds the cost. Declare one, `lens: i32[B] range 0..=4096`, or state the value for this analysis, `--value lens=4096`.";
+    CapacityExceeded = "0503", "capacity-exceeded", Error, "the values live at once do not fit their storage",
+        "A storage has a capacity for each of its owners: shared memory for a CTA, the register file and 255 registers for the threads that run on it, global memory for the device. The message names the op at the peak and every value live there, largest first; values share an owner from their definition to their last use. Split finer, take a smaller tile or a shallower ring, or move a value to a larger storage.";
 
     // 04xx: evaluation and check
     WriteConflict = "0401", "write-conflict", Error, "two positions of a mesh write one element",
@@ -118,7 +125,7 @@ codes! {
     NoArm = "0409", "no-arm", Error, "no arm of a `match` covers the value",
         "The arms of a `match` cover the bounds of the dim they were written for; the size given lies outside.";
     UnboundDim = "0410", "unbound-dim", Error, "a size is not stated",
-        "Evaluation needs a number for every dim that the program uses: `--dim ctx=128`.";
+        "Programs are run and their costs counted at stated sizes, so every dim a program uses needs one: `--dim ctx=4096`, or several to sweep, `--dim ctx=128,4096`.";
     BadStep = "0411", "bad-step", Error, "a loop has a step below 1",
         "Loops count upwards; the step must be at least 1 whenever the loop runs.";
     UnknownOutput = "0420", "unknown-output", Error, "a judgement names an output that does not exist",

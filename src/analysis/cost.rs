@@ -1,0 +1,322 @@
+//! What one op costs: work by resource, bytes by storage, bytes between units.
+//!
+//! Who runs it. An op runs once for each position of the open axes at or above the level that owns
+//! its result's storage (all of them for `rmem`), and of finer axes that split it, on which it
+//! varies, or on whose coordinate its loops depend. Finer axes that do none of that share the work
+//! of one run: a copy into `smem` is made by the threads of a CTA together.
+//!
+//! * total = local cost x sum of trips over those positions
+//! * logical = whole cost x sum of trips over the axes on which it varies
+//! * grid = the same as total with the axes finer than the grid level joined: what they split is
+//!   whole again, what they repeat is counted once
+//!
+//! Bytes: each operand use is one read of what the op touches, each result one write. Views,
+//! windows read in place and reshards that change nothing physical cost nothing. A read or write
+//! of `gmem` or `host` is counted at `grid`: threads of one grid position that use the same byte
+//! in one op fetch it once.
+
+use std::rc::Rc;
+
+use super::cx::{Cx, OpNode, certainty};
+use super::record::Certainty;
+use super::shape::{Grain, Shape, Touch};
+use super::trips::Trips;
+use super::walk::{self, FrameId, Step};
+use crate::diag::Diagnostic;
+use crate::graph::ValueId;
+use crate::ops::facts::{Per, Resource};
+use crate::ops::{Call, Role};
+use crate::types::dim::VarKind;
+use crate::types::placement::{AxisId, MeshId, Storage};
+use crate::types::ty::TensorTy;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Key {
+    Work(Resource),
+    Read(Storage),
+    Write(Storage),
+}
+
+/// The positions that run an op, and how often.
+#[derive(Clone)]
+pub(super) struct Run {
+    pub frame: FrameId,
+    pub launch: Option<usize>,
+    pub part: Option<MeshId>,
+    /// All positions that take part.
+    pub active: Vec<AxisId>,
+    /// Axes whose positions each run it.
+    pub each: Vec<AxisId>,
+    /// Axes on which it varies.
+    pub varying: Vec<AxisId>,
+    pub trips: Rc<Trips>,
+}
+
+impl Run {
+    /// Runs of all positions over `axes`, and over those that the trips depend on.
+    pub fn count(&self, cx: &Cx, axes: &[AxisId]) -> u128 {
+        let rest = axes.iter().filter(|a| !self.trips.axes.contains(a));
+        self.trips.sum().saturating_mul(cx.extent_of(rest))
+    }
+
+    pub fn logical(&self, cx: &Cx) -> u128 {
+        self.count(cx, &self.varying)
+    }
+}
+
+/// One quantity of one op.
+pub(super) struct Entry {
+    pub key: Key,
+    pub logical: u128,
+    pub total: u128,
+    pub grid: u128,
+    pub is: Certainty,
+    /// Of one run at one position, with the axes whose positions each do it.
+    pub local: u128,
+    pub each: Vec<AxisId>,
+}
+
+/// Bytes between the units of a level.
+pub(super) struct Comm {
+    pub rank: usize,
+    pub per_unit: u128,
+    pub total: u128,
+    pub is: Certainty,
+}
+
+pub(super) struct OpCost<'a> {
+    pub op: OpNode<'a>,
+    pub run: Run,
+    pub entries: Vec<Entry>,
+    pub comm: Vec<Comm>,
+    /// Axes whose positions repeat the work.
+    pub replicated: Vec<AxisId>,
+}
+
+/// The costs of a step; none for constants.
+pub(super) fn of<'a>(cx: &Cx<'a>, step: &Step) -> Result<Option<OpCost<'a>>, Diagnostic> {
+    let Some(op) = OpNode::of(cx.graph.node(step.node)) else { return Ok(None) };
+    let run = run_of(cx, &op, step.frame)?;
+    let mut cost = OpCost { op, run, entries: vec![], comm: vec![], replicated: vec![] };
+    if cx.is_free(&op) || op.op.role() == Role::Empty {
+        return Ok(Some(cost));
+    }
+    let shape = Shape::of(cx, &op, &cost.run.active)?;
+    settle_each(cx, &op, &shape, &mut cost);
+    let fused = cx.accumulates(&op);
+    let mut entries = vec![];
+    if op.op.role() == Role::Compute && fused.is_none() {
+        work(cx, &cost, &shape, &mut entries)?;
+    }
+    for t in &shape.reads {
+        if !cx.is_const(t.value) && fused != Some(t.value) {
+            entries.push(traffic(cx, &cost, &shape, t, true)?);
+        }
+    }
+    for t in &shape.writes {
+        if !cx.is_fused(t.value) {
+            entries.push(traffic(cx, &cost, &shape, t, false)?);
+        }
+    }
+    cost.entries = entries;
+    cost.comm = communication(cx, &cost)?;
+    Ok(Some(cost))
+}
+
+/// Every axis that a value's placement names.
+fn named(ty: &TensorTy) -> Vec<AxisId> {
+    let p = &ty.place;
+    let partial = p.partial.iter().map(|(a, _)| *a);
+    p.split_axes().into_iter().chain(partial).chain(p.varying.iter().copied()).collect()
+}
+
+fn run_of(cx: &Cx, op: &OpNode, frame_id: FrameId) -> Result<Run, Diagnostic> {
+    let frame = cx.walk.frame(frame_id).cloned().unwrap_or_default();
+    // results first: a copy between parts runs where it lands
+    let values = || op.node.outputs.iter().chain(&op.node.inputs).map(|v| cx.graph.ty(*v));
+    let names: Vec<AxisId> = values().flat_map(named).collect();
+    let active = walk::active_axes(cx.graph, &frame, &names);
+    let part = frame.meshes.iter().find_map(|m| walk::part_of(cx.graph, &frame, *m, &names));
+    let trips = cx.trips(&frame, &active)?;
+    let mut varying: Vec<AxisId> = values().flat_map(|t| t.place.varying.clone()).collect();
+    for e in op.attrs.exprs() {
+        for v in e.vars() {
+            if let Some(VarKind::Coord(a)) = cx.graph.vars.get(v).map(|i| i.kind) {
+                varying.push(AxisId(a));
+            }
+        }
+    }
+    varying.retain(|a| active.contains(a));
+    varying.sort_unstable();
+    varying.dedup();
+    Ok(Run { frame: frame_id, launch: frame.launch, part, each: vec![], active, varying, trips })
+}
+
+/// Fills in who runs it each for itself, and who repeats.
+fn settle_each(cx: &Cx, op: &OpNode, shape: &Shape, cost: &mut OpCost) {
+    let split = shape.split_axes();
+    let partial: Vec<AxisId> = op
+        .node
+        .outputs
+        .iter()
+        .flat_map(|o| cx.graph.ty(*o).place.partial.iter().map(|(a, _)| *a))
+        .collect();
+    let apart = |a: AxisId| shape.writes.iter().any(|w| cx.machine.apart(w.storage, cx.rank(a)));
+    let run = &mut cost.run;
+    let each = |a: &AxisId| {
+        apart(*a)
+            || split.contains(a)
+            || partial.contains(a)
+            || run.varying.contains(a)
+            || run.trips.axes.contains(a)
+    };
+    run.each = run.active.iter().copied().filter(|a| each(a)).collect();
+    let repeats = |a: &AxisId| {
+        !split.contains(a)
+            && !run.varying.contains(a)
+            && !run.trips.axes.contains(a)
+            && cx.extent(*a) > 1
+    };
+    cost.replicated = run.each.iter().copied().filter(|a| repeats(a)).collect();
+}
+
+fn work(cx: &Cx, cost: &OpCost, shape: &Shape, out: &mut Vec<Entry>) -> Result<(), Diagnostic> {
+    let node = cost.op.node;
+    let types =
+        |vs: &[ValueId]| -> Vec<TensorTy> { vs.iter().map(|v| cx.graph.ty(*v).clone()).collect() };
+    let (inputs, outs) = (types(&node.inputs), types(&node.outputs));
+    let call = Call { inputs: &inputs, attrs: cost.op.attrs, vars: &cx.graph.vars };
+    for w in cost.op.op.work(&call, &outs) {
+        let amount = u128::try_from(w.amount).unwrap_or(0);
+        let count = |grain: Grain| -> Result<u128, Diagnostic> {
+            let n = match w.per {
+                Per::Point => shape.points(cx, grain),
+                Per::Dims(set) => shape.points_of(cx, set, grain),
+                Per::Output(i) => match shape.writes.get(i) {
+                    Some(t) => shape.touched(cx, t, grain, node.span)?,
+                    None => 0,
+                },
+            };
+            Ok(n.saturating_mul(amount))
+        };
+        out.push(entry(cx, cost, Key::Work(w.resource), shape.is, &[], &count)?);
+    }
+    Ok(())
+}
+
+/// One entry from a count at each granularity. `fine` are axes below the grid whose positions
+/// each touch something else.
+fn entry(
+    cx: &Cx,
+    cost: &OpCost,
+    key: Key,
+    is: Certainty,
+    fine: &[AxisId],
+    count: &dyn Fn(Grain) -> Result<u128, Diagnostic>,
+) -> Result<Entry, Diagnostic> {
+    let run = &cost.run;
+    let coarse = |a: AxisId| cx.rank(a) <= cx.machine.grid;
+    let local = count(Grain::Split(&|_| true))?;
+    let joined = count(Grain::Split(&coarse))?;
+    let mut grid_each: Vec<AxisId> = run.each.iter().copied().filter(|a| coarse(*a)).collect();
+    grid_each.extend(fine);
+    let grid = joined.saturating_mul(run.count(cx, &grid_each));
+    let total = local.saturating_mul(run.count(cx, &run.each));
+    let logical = count(Grain::Logical)?.saturating_mul(run.logical(cx));
+    let is = is.and(run.trips.is);
+    let shared = matches!(key, Key::Read(s) | Key::Write(s) if at_grid(s));
+    Ok(if shared {
+        Entry { key, logical, total: grid, grid, is, local: joined, each: grid_each }
+    } else {
+        Entry { key, logical, total, grid, is, local, each: run.each.clone() }
+    })
+}
+
+/// Storages whose traffic is that of grid positions, not of each of their threads.
+fn at_grid(s: Storage) -> bool {
+    matches!(s, Storage::Gmem | Storage::Host)
+}
+
+fn traffic(
+    cx: &Cx,
+    cost: &OpCost,
+    shape: &Shape,
+    t: &Touch,
+    read: bool,
+) -> Result<Entry, Diagnostic> {
+    let ty = cx.graph.ty(t.value);
+    let key = if read { Key::Read(t.storage) } else { Key::Write(t.storage) };
+    let fine: Vec<AxisId> = cost
+        .run
+        .active
+        .iter()
+        .copied()
+        .filter(|a| cx.rank(*a) > cx.machine.grid && ty.place.varying.contains(a))
+        .collect();
+    let bits = u128::from(ty.dtype.bits());
+    let count = |grain: Grain| -> Result<u128, Diagnostic> {
+        Ok(shape.touched(cx, t, grain, cost.op.node.span)?.saturating_mul(bits).div_ceil(8))
+    };
+    entry(cx, cost, key, shape.is, &fine, &count)
+}
+
+/// Bytes that units send to each other.
+///
+/// * finishing a partial of `b` bytes over an axis of `n`: reduce-scatter, then all-gather, each
+///   unit sends `2 b (n - 1) / n` and receives as many; no all-reduce sends less (Patarasu and
+///   Yuan, "Bandwidth optimal all-reduce algorithms", 2009)
+/// * a reshard whose source is split over an axis of `n` that does not split the result the same
+///   way: a unit lacks `(n - 1) / n` of its part of the result
+///
+/// Only axes whose positions own parts of both storages count: what goes through a shared storage
+/// is traffic of that storage.
+fn communication(cx: &Cx, cost: &OpCost) -> Result<Vec<Comm>, Diagnostic> {
+    let (Some(from), Some(to)) = (cost.op.node.inputs.first(), cost.op.node.outputs.first()) else {
+        return Ok(vec![]);
+    };
+    if !matches!(cost.op.op.role(), Role::Reshard | Role::Complete) {
+        return Ok(vec![]);
+    }
+    let (from, to) = (cx.graph.ty(*from), cx.graph.ty(*to));
+    let bits = u128::from(to.dtype.bits());
+    let active = &cost.run.active;
+    let keep = |a: AxisId| active.contains(&a);
+    let local = cx.elements(to, cost.op.node.span, &keep)?.saturating_mul(bits).div_ceil(8);
+    let mut out: Vec<Comm> = vec![];
+    for a in active {
+        let (n, rank) = (cx.extent(*a), cx.rank(*a));
+        let apart = |s| cx.machine.apart(s, rank);
+        if n < 2 || !apart(to.place.storage) || !apart(from.place.storage) {
+            continue;
+        }
+        let finished = from.place.partial_over(*a).is_some() && to.place.partial_over(*a).is_none();
+        let split_by =
+            |t: &TensorTy| t.place.axes.iter().position(|s| s.mesh_axes().any(|x| x == *a));
+        let moved = split_by(from).is_some() && split_by(from) != split_by(to);
+        let each = match (finished, moved) {
+            (true, _) => (2 * local * (n - 1)).div_ceil(n),
+            (false, true) => (local * (n - 1)).div_ceil(n),
+            _ => continue,
+        };
+        let coarse: Vec<AxisId> = active.iter().copied().filter(|x| cx.rank(*x) <= rank).collect();
+        let runs = cost.run.count(cx, &coarse);
+        let busiest = cost.run.trips.by(|x| cx.rank(x) <= rank).into_values().max().unwrap_or(0);
+        let is = if finished { Certainty::LowerBound } else { certainty(true) };
+        let comm = Comm {
+            rank,
+            per_unit: each.saturating_mul(busiest),
+            total: each.saturating_mul(runs),
+            is: cost.run.trips.is.and(is),
+        };
+        match out.iter_mut().find(|c| c.rank == rank) {
+            Some(c) => {
+                c.per_unit += comm.per_unit;
+                c.total += comm.total;
+                c.is = c.is.and(comm.is);
+            }
+            None => out.push(comm),
+        }
+    }
+    Ok(out)
+}

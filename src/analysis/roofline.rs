@@ -1,0 +1,411 @@
+//! Lower bounds of the time. `time on r = work on r / rate of r`; a bound is the maximum over
+//! resources, since they run side by side.
+//!
+//! `device`: the logical work on the whole device, and at `gmem` the compulsory traffic: the
+//! distinct bytes of parameters read and of results written. Placement is ignored.
+//!
+//! `placed`: the total work, as authored. Of a launch of P positions on U units, the busiest unit
+//! runs at least `max(total / min(P, U), one position's)`, and `ceil(P / U)` positions where all
+//! are alike; its rate is 1/U of the device's. At `gmem`, a launch (and each op outside meshes)
+//! moves its distinct bytes once; a read of what was touched before misses at least
+//! `bytes touched since - capacity` of the last cache, for no policy keeps more. What a launch
+//! reads again beyond its distinct bytes is the last cache's traffic. Writes reach `gmem`.
+//!
+//! Bytes in flight (Little's law): `gmem` rate <= bytes in flight / latency. In flight at one
+//! position are its rings, and the largest other read of one op.
+//!
+//! `cold`: the inputs are in `gmem`. `warm`: what fits the last cache is there already.
+
+use std::collections::BTreeMap;
+
+use super::cost::{Key, OpCost};
+use super::cx::Cx;
+use super::footprint::footprints;
+use super::record::{
+    Bound, BoundRow, Certainty, FootprintRecord, LaunchRecord, PerUnit, Ratio, Roofline,
+};
+use super::sum;
+use super::units::{bytes, time};
+use crate::ops::Role;
+use crate::ops::facts::Resource;
+use crate::target::{RateSet, Target};
+use crate::types::dtype::DType;
+use crate::types::placement::Storage;
+
+const SET: RateSet = RateSet::Peak;
+
+/// Time of `amount` at `rate` a second, in picoseconds.
+fn ps(amount: u128, rate: u128) -> Option<Ratio> {
+    let num = amount.checked_mul(1_000_000_000_000)?;
+    (rate > 0).then(|| Ratio::new(num, rate))
+}
+
+/// A rate with the factor that turns work into its unit.
+struct Rate {
+    per_s: u128,
+    /// Work units for one unit of the rate: a multiply-add counts 2 as `tensor` and 1 as `fma`.
+    divide: u128,
+    text: String,
+    note: Option<String>,
+}
+
+/// The rate of a resource. Where there is no matrix unit for a dtype, the multiply-adds run on the
+/// scalar units; narrow floats there are computed in `f32`.
+fn rate(target: &Target, r: Resource) -> Result<Rate, String> {
+    let of = |name: &str, divide: u128, note: Option<String>| {
+        target.rate_or_reason(SET, name).map(|f| Rate {
+            per_s: f.value.round().max(0.0) as u128,
+            divide,
+            text: format!("{:e} {}", f.value, f.unit),
+            note,
+        })
+    };
+    let name = r.name();
+    let direct = of(&name, 1, None);
+    let (dtype, divide) = match (direct, r) {
+        (Ok(r), _) => return Ok(r),
+        (Err(_), Resource::Tensor(d)) => (d, 2),
+        (Err(_), Resource::Fma(d)) => (d, 1),
+        (Err(e), _) => return Err(e),
+    };
+    let scalar = Resource::arith(dtype).name();
+    let fall = |to: String| Some(format!("no `{name}` on this target: priced on `{to}`"));
+    let wide = Resource::Fma(DType::F32).name();
+    of(&scalar, divide, fall(scalar.clone())).or_else(|e| match dtype.bits() <= 32 {
+        true if dtype.is_float() => of(&wide, divide, fall(wide.clone())),
+        _ => Err(e),
+    })
+}
+
+/// Work and time on one resource, added up over launches.
+#[derive(Default)]
+struct Row {
+    amount: u128,
+    is: Certainty,
+    ps: Option<Ratio>,
+    rate: String,
+    note: Option<String>,
+}
+
+type Rows = BTreeMap<String, Row>;
+
+fn add(
+    rows: &mut Rows,
+    name: &str,
+    amount: u128,
+    is: Certainty,
+    priced: Result<(Ratio, String, Option<String>), String>,
+) {
+    let fresh = !rows.contains_key(name);
+    let row = rows.entry(name.to_string()).or_default();
+    row.amount = row.amount.saturating_add(amount);
+    row.is = row.is.and(is);
+    match priced {
+        Ok((t, rate, note)) => {
+            if fresh || row.ps.is_some() {
+                row.ps = Some(row.ps.unwrap_or(Ratio::ZERO).plus(t));
+            }
+            row.rate = rate;
+            row.note = row.note.take().or(note);
+        }
+        Err(reason) => {
+            row.ps = None;
+            row.rate = reason;
+        }
+    }
+}
+
+pub(super) fn roofline(
+    cx: &Cx,
+    target: &Target,
+    ops: &[OpCost],
+    launches: &[LaunchRecord],
+    footprints: &[FootprintRecord],
+) -> Roofline {
+    let mut bounds = vec![];
+    for warm in [false, true] {
+        bounds.push(device(cx, target, ops, footprints, warm));
+        bounds.push(placed(cx, target, ops, launches, warm));
+    }
+    Roofline { rates: SET.as_str().into(), bounds }
+}
+
+fn bound(name: &str, warm: bool, rows: Rows) -> Bound {
+    let mut rows: Vec<BoundRow> = rows
+        .into_iter()
+        .filter(|(_, r)| r.amount > 0)
+        .map(|(resource, r)| BoundRow {
+            resource,
+            amount: r.amount,
+            is: r.is,
+            ps: r.ps,
+            rate: r.rate,
+            note: r.note,
+        })
+        .collect();
+    rows.sort_by(|a, b| b.ps.cmp(&a.ps).then_with(|| a.resource.cmp(&b.resource)));
+    let top = rows.first().filter(|r| r.ps.is_some());
+    let binds = top.map_or("nothing rated".to_string(), |r| r.resource.clone());
+    let kind = match binds.as_str() {
+        "gmem in flight" => "latency",
+        "gmem" | "smem" | "link" => "bandwidth",
+        _ if top.is_some_and(|r| r.rate.contains("B/s")) => "bandwidth",
+        "nothing rated" => "unrated",
+        _ => "compute",
+    };
+    let form = if warm { "warm" } else { "cold" };
+    Bound {
+        name: name.into(),
+        form: form.into(),
+        ps: top.and_then(|r| r.ps),
+        kind: kind.into(),
+        binds,
+        rows,
+    }
+}
+
+fn named_rate(
+    target: &Target,
+    name: &str,
+    amount: u128,
+) -> Result<(Ratio, String, Option<String>), String> {
+    let f = target.rate_or_reason(SET, name)?;
+    let t = ps(amount, f.value.round().max(0.0) as u128).ok_or("the amount overflows")?;
+    Ok((t, format!("{:e} {}", f.value, f.unit), None))
+}
+
+/// The cache between all units and `gmem`, with its bytes.
+fn last_cache(target: &Target) -> Option<(&str, u128)> {
+    let last = target.caches().iter().rfind(|c| c.of == Storage::Gmem.name())?;
+    Some((last.name.as_str(), u128::from(last.capacity.known()?.value)))
+}
+
+fn device(
+    cx: &Cx,
+    target: &Target,
+    ops: &[OpCost],
+    footprints: &[FootprintRecord],
+    warm: bool,
+) -> Bound {
+    let mut rows = Rows::new();
+    let all: Vec<&OpCost> = ops.iter().collect();
+    for (r, amount, is) in work(&all) {
+        let priced = rate(target, r).and_then(|x| {
+            let t = ps(amount.div_ceil(x.divide), x.per_s).ok_or("the work overflows")?;
+            Ok((t, x.text, x.note))
+        });
+        add(&mut rows, &r.name(), amount, is, priced);
+    }
+    let outputs = footprints.iter().filter(|f| f.persistent);
+    let (mut moved, mut is) = (0u128, Certainty::Exact);
+    for f in outputs {
+        moved += f.read + f.write;
+        is = is.and(f.read_is).and(f.write_is);
+    }
+    // results read back by the program itself need not come from gmem again
+    for f in footprints.iter().filter(|f| f.persistent && !is_input(cx, f)) {
+        moved -= f.read;
+    }
+    gmem(target, &mut rows, moved, 0, is, warm);
+    bound("device", warm, rows)
+}
+
+fn is_input(cx: &Cx, f: &FootprintRecord) -> bool {
+    cx.graph.params.iter().any(|p| p.name == f.buffer)
+}
+
+/// Rows of `gmem` and of the last cache for bytes that come from memory and that are read again.
+fn gmem(target: &Target, rows: &mut Rows, moved: u128, again: u128, is: Certainty, warm: bool) {
+    let cache = last_cache(target);
+    let kept = if warm { cache.map_or(0, |(_, n)| n.min(moved)) } else { 0 };
+    add(rows, "gmem", moved - kept, is, named_rate(target, "gmem", moved - kept));
+    if let Some((name, _)) = cache {
+        let through = moved.saturating_add(again);
+        add(rows, name, through, is, named_rate(target, name, through));
+    }
+}
+
+/// Logical work by resource.
+fn work(ops: &[&OpCost]) -> Vec<(Resource, u128, Certainty)> {
+    let mut out: BTreeMap<Resource, (u128, Certainty)> = BTreeMap::new();
+    for e in ops.iter().flat_map(|o| &o.entries) {
+        if let Key::Work(r) = e.key {
+            let s = out.entry(r).or_default();
+            s.0 = s.0.saturating_add(e.logical);
+            s.1 = s.1.and(e.is);
+        }
+    }
+    out.into_iter().map(|(r, (n, is))| (r, n, is)).collect()
+}
+
+fn placed(
+    cx: &Cx,
+    target: &Target,
+    ops: &[OpCost],
+    launches: &[LaunchRecord],
+    warm: bool,
+) -> Bound {
+    let mut rows = Rows::new();
+    let mut groups: Vec<(Option<usize>, Vec<&OpCost>)> = vec![];
+    for o in ops {
+        match groups.last_mut() {
+            // ops outside meshes run one after the other on the whole device
+            Some((l, g)) if *l == o.run.launch && l.is_some() => g.push(o),
+            _ => groups.push((o.run.launch, vec![o])),
+        }
+    }
+    for (launch, group) in &groups {
+        let resident = launch.and_then(|l| launches.get(l)).and_then(|l| l.resident);
+        on_units(cx, target, group, *launch, &mut rows);
+        in_flight(cx, target, group, *launch, resident, &mut rows);
+    }
+    let (moved, again, is) = traffic(cx, target, &groups);
+    gmem(target, &mut rows, moved, again, is, warm);
+    if warm {
+        rows.remove("gmem in flight");
+    }
+    link(cx, target, ops, &mut rows);
+    bound("placed", warm, rows)
+}
+
+/// Work and shared-memory traffic of one launch on its units.
+fn on_units(cx: &Cx, target: &Target, ops: &[&OpCost], launch: Option<usize>, rows: &mut Rows) {
+    let units = target.grid_unit().and_then(|u| u.count.known()).map(|f| u128::from(f.value));
+    let costs = sum::costs(cx, ops);
+    let level = cx.machine.level(cx.machine.grid);
+    let busiest = |total: u128, per_unit: &[PerUnit]| -> u128 {
+        // in work of a device on which every unit did as much as the busiest
+        let (Some(u), Some(l)) = (units, launch) else { return total };
+        let p = sum::units(cx, l, cx.machine.grid);
+        let max = per_unit.iter().find(|x| x.level == level).map_or(0, |x| x.max);
+        let alike = max.checked_mul(p) == Some(total);
+        let of_unit = if alike { max * p.div_ceil(u.max(1)) } else { max };
+        of_unit.max(total.div_ceil(p.min(u).max(1))).saturating_mul(u)
+    };
+    for w in &costs.work {
+        let resource = ops.iter().flat_map(|o| &o.entries).find_map(|e| match e.key {
+            Key::Work(r) if r.name() == w.resource => Some(r),
+            _ => None,
+        });
+        let Some(r) = resource else { continue };
+        let priced = rate(target, r).and_then(|x| {
+            let n = busiest(w.amount.total, &w.amount.per_unit).div_ceil(x.divide);
+            Ok((ps(n, x.per_s).ok_or("the work overflows")?, x.text, x.note))
+        });
+        add(rows, &w.resource, w.amount.total, w.amount.is, priced);
+    }
+    if let Some(t) = costs.traffic(Storage::Smem.name()) {
+        let total = t.read.total + t.write.total;
+        let mut per_unit = t.read.per_unit.clone();
+        for (a, b) in per_unit.iter_mut().zip(&t.write.per_unit) {
+            a.max += b.max;
+        }
+        let n = busiest(total, &per_unit);
+        add(rows, "smem", total, t.read.is.and(t.write.is), named_rate(target, "smem", n));
+    }
+}
+
+/// The row of Little's law for one launch.
+fn in_flight(
+    cx: &Cx,
+    target: &Target,
+    ops: &[&OpCost],
+    launch: Option<usize>,
+    resident: Option<u64>,
+    rows: &mut Rows,
+) {
+    let (Some(l), Some(latency)) =
+        (launch, target.storage(Storage::Gmem.name()).and_then(|s| s.latency.as_ref()))
+    else {
+        return;
+    };
+    let units = target.grid_unit().and_then(|u| u.count.known()).map(|f| u128::from(f.value));
+    let (Some(latency), Some(units), Some(resident)) = (latency.known(), units, resident) else {
+        return;
+    };
+    let (mut rings, mut largest) = (0u128, 0u128);
+    for o in ops {
+        let reads = o.entries.iter().filter(|e| e.key == Key::Read(Storage::Gmem));
+        let ring = u128::from(if o.op.op.role() == Role::Reshard { o.op.buffers() } else { 1 });
+        for e in reads {
+            match ring {
+                1 => largest = largest.max(e.local),
+                n => rings += e.local * n,
+            }
+        }
+    }
+    let here = footprints(cx, ops.iter().copied());
+    let moved: u128 = here.iter().map(|f| f.read).sum();
+    let p = sum::units(cx, l, cx.machine.grid);
+    let positions = p.min(units.saturating_mul(u128::from(resident.max(1))));
+    let each = rings + largest;
+    let flight = positions.saturating_mul(each);
+    let wait = (latency.value * 1000.0).round().max(0.0) as u128;
+    if flight == 0 || moved == 0 {
+        return;
+    }
+    let t = Ratio::new(moved.saturating_mul(wait), flight);
+    let text = format!("{positions} x {} / {}", bytes(each), time(wait as f64));
+    let note = "bytes in flight over the latency of gmem".to_string();
+    add(rows, "gmem in flight", moved, Certainty::Exact, Ok((t, text, Some(note))));
+}
+
+/// Bytes from `gmem`, and those that the last cache gives again.
+fn traffic(
+    cx: &Cx,
+    target: &Target,
+    groups: &[(Option<usize>, Vec<&OpCost>)],
+) -> (u128, u128, Certainty) {
+    let capacity = last_cache(target).map_or(0, |(_, n)| n);
+    // buffers in the order of their last touch, the latest last, with the bytes touched then
+    let mut recent: Vec<(String, u128)> = vec![];
+    let (mut moved, mut through, mut is) = (0u128, 0u128, Certainty::Exact);
+    for (launch, ops) in groups {
+        let here = footprints(cx, ops.iter().copied());
+        let runs = match launch {
+            Some(_) => 1,
+            None => ops.iter().map(|o| o.run.trips.sum()).max().unwrap_or(1),
+        };
+        for f in &here {
+            let key = format!("{}@{}", f.buffer, f.site.start);
+            let before = recent.iter().rposition(|(k, _)| *k == key);
+            let miss = match before {
+                None => f.read,
+                Some(i) => {
+                    let since: u128 = recent.iter().skip(i).map(|(_, n)| n).sum();
+                    since.saturating_sub(capacity).min(f.read)
+                }
+            };
+            moved +=
+                (miss + f.write).saturating_mul(if launch.is_some() { 1 } else { once(f, runs) });
+            is = is.and(f.read_is).and(f.write_is);
+            recent.retain(|(k, _)| *k != key);
+            recent.push((key, f.read.max(f.write)));
+        }
+        for e in ops.iter().flat_map(|o| &o.entries) {
+            if matches!(e.key, Key::Read(Storage::Gmem) | Key::Write(Storage::Gmem)) {
+                through += e.total;
+            }
+        }
+    }
+    (moved, through.saturating_sub(moved), is)
+}
+
+/// How often an op outside meshes moves a buffer's distinct bytes: each trip, if it is all of it.
+fn once(f: &FootprintRecord, runs: u128) -> u128 {
+    if f.read.max(f.write) >= f.size { runs } else { 1 }
+}
+
+/// What devices send to each other over the link, both directions together.
+fn link(cx: &Cx, target: &Target, ops: &[OpCost], rows: &mut Rows) {
+    let outer = |rank: usize| cx.machine.owner(Storage::Gmem).is_some_and(|g| rank <= g);
+    let comms = ops.iter().flat_map(|o| &o.comm).filter(|c| outer(c.rank));
+    let (mut n, mut is) = (0u128, Certainty::Exact);
+    for c in comms {
+        n += c.per_unit;
+        is = is.and(c.is);
+    }
+    if n > 0 {
+        add(rows, "link", 2 * n, is, named_rate(target, "link", 2 * n));
+    }
+}

@@ -1,0 +1,6 @@
+//! Graphs built by hand from ops of the test's own, so that nothing here depends on the registry.
+
+mod brute;
+mod build;
+mod parity;
+mod verdict;

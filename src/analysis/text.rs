@@ -1,0 +1,306 @@
+//! The report as text: the answer first, then what it rests on.
+
+use std::fmt::Write;
+
+use super::record::{Amount, Analysis, Bound, Certainty, OpRecord, PeakRecord, Site};
+use super::units::{bytes, count, percent, time};
+use crate::base::SourceMap;
+
+/// The report. Short, it has less than 40 lines; `full` lists every op and value.
+pub fn text(a: &Analysis, sources: &SourceMap, full: bool) -> String {
+    if full {
+        return report(a, sources, usize::MAX);
+    }
+    // as many rows of each part as fit
+    let fits = |s: &String| s.lines().count() < LINES;
+    (1..=6).rev().map(|rows| report(a, sources, rows)).find(fits).unwrap_or_else(|| {
+        let least = report(a, sources, 1);
+        least.lines().take(LINES - 1).map(|l| format!("{l}\n")).collect()
+    })
+}
+
+const LINES: usize = 40;
+
+fn report(a: &Analysis, sources: &SourceMap, rows: usize) -> String {
+    let mut w = Report { out: String::new(), sources, rows, full: rows == usize::MAX };
+    w.answer(a);
+    w.capacity(a);
+    w.compute(a);
+    w.memory(a);
+    w.bounds(a);
+    w.ops(a);
+    for n in a.notes.iter().take(w.limit(4)) {
+        w.line(&format!("note: {n}"));
+    }
+    w.out
+}
+
+struct Report<'a> {
+    out: String,
+    sources: &'a SourceMap,
+    /// Rows of each part.
+    rows: usize,
+    full: bool,
+}
+
+fn mark(c: Certainty) -> &'static str {
+    match c {
+        Certainty::Exact => "",
+        Certainty::UpperBound => " upper_bound",
+        Certainty::LowerBound => " lower_bound",
+    }
+}
+
+impl Report<'_> {
+    fn line(&mut self, s: &str) {
+        let _ = writeln!(self.out, "{}", s.trim_end());
+    }
+
+    fn limit(&self, short: usize) -> usize {
+        if self.full { usize::MAX } else { short.min(self.rows) }
+    }
+
+    fn at(&self, s: &Site) -> String {
+        let place = self.sources.locate(s.span());
+        // the column says little in a list of ops
+        place.rsplit_once(':').map_or(place.clone(), |(line, _)| line.to_string())
+    }
+
+    fn answer(&mut self, a: &Analysis) {
+        let dims: Vec<String> = a.dims.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+        let mut head = a.program.clone();
+        if !dims.is_empty() {
+            head.push_str(&format!(" at {}", dims.join(", ")));
+        }
+        if let Some(t) = &a.target {
+            head.push_str(&format!(" on {t}"));
+        }
+        self.line(&head);
+        for p in a.capacity.iter().filter(|p| p.exceeded).take(self.limit(3)) {
+            let limit = u128::from(p.limit.unwrap_or(0));
+            self.line(&format!(
+                "does not fit: {} of a {} needs {} at its peak and has {}",
+                p.storage,
+                p.owner,
+                bytes(p.allocated_in_place),
+                bytes(limit)
+            ));
+            for fit in p.would_fit.iter().take(self.limit(2)) {
+                let line = format!("  would fit: {fit}");
+                if !self.out.contains(&line) {
+                    self.line(&line);
+                }
+            }
+        }
+        if let Some(b) = a.roofline.as_ref().and_then(|r| r.bound("placed", "cold")) {
+            self.line(&bound_line(b));
+        }
+        if let Some(r) = &a.roofline
+            && let (Some(d), Some(p)) = (r.bound("device", "cold"), r.bound("placed", "cold"))
+            && let (Some(dt), Some(pt)) = (d.ps, p.ps)
+        {
+            let share = if pt.num == 0 { 1.0 } else { dt.as_f64() / pt.as_f64() };
+            self.line(&format!(
+                "the device could do it in {} ({}); the placement's bound is {} of that speed",
+                time(dt.as_f64()),
+                d.binds,
+                percent(share)
+            ));
+        }
+    }
+
+    fn capacity(&mut self, a: &Analysis) {
+        if a.capacity.is_empty() {
+            return;
+        }
+        self.line("");
+        self.line("capacity            peak   in place  allocated      limit");
+        for p in a.capacity.iter().take(self.rows) {
+            let limit = p.limit.map_or("unrated".to_string(), |l| bytes(u128::from(l)));
+            let verdict = if p.exceeded { "  exceeded" } else { "" };
+            self.line(&format!(
+                "  {:<12}{:>10} {:>10} {:>10} {:>10}  at {} {}{verdict}",
+                format!("{} {}", p.storage, p.owner),
+                bytes(p.live),
+                bytes(p.live_in_place),
+                bytes(p.allocated_in_place),
+                limit,
+                p.op,
+                self.at(&p.site),
+            ));
+        }
+        let shown: Vec<&PeakRecord> =
+            a.capacity.iter().filter(|p| p.exceeded || self.full).collect();
+        for p in shown.into_iter().take(self.limit(1)) {
+            for v in p.values.iter().take(self.limit(5)) {
+                let site = self.at(&v.site);
+                self.line(&format!(
+                    "    {:>10}  {}  {}  {site}",
+                    bytes(v.allocated),
+                    v.value,
+                    v.ty
+                ));
+            }
+        }
+    }
+
+    fn compute(&mut self, a: &Analysis) {
+        if a.costs.work.is_empty() {
+            return;
+        }
+        self.line("");
+        self.line("compute          logical      total");
+        for r in a.costs.work.iter().take(self.rows) {
+            let row = format!(
+                "  {:<12}{:>10} {:>10}{}",
+                r.resource,
+                count(r.amount.logical, ""),
+                count(r.amount.total, ""),
+                self.spread(&r.amount, &|n| count(n, ""))
+            );
+            self.line(&row);
+        }
+    }
+
+    /// Where the work of units differs or is more than the logical: the busiest and the mean.
+    fn spread(&self, a: &Amount, show: &dyn Fn(u128) -> String) -> String {
+        let mut s = mark(a.is).to_string();
+        for u in a.per_unit.iter().take(self.limit(1)) {
+            let mean = u.mean.as_f64();
+            let skew = if mean > 0.0 { u.max as f64 / mean } else { 1.0 };
+            s.push_str(&format!("  {} {}s, busiest {}", u.units, u.level, show(u.max)));
+            if skew > 1.005 {
+                s.push_str(&format!(" ({} of the mean)", percent(skew)));
+            }
+        }
+        s
+    }
+
+    fn memory(&mut self, a: &Analysis) {
+        if a.costs.traffic.is_empty() {
+            return;
+        }
+        self.line("");
+        self.line("memory              read      write   logical read      write");
+        for t in &a.costs.traffic {
+            self.line(&format!(
+                "  {:<12}{:>10} {:>10}     {:>10} {:>10}{}",
+                t.storage,
+                bytes(t.read.total),
+                bytes(t.write.total),
+                bytes(t.read.logical),
+                bytes(t.write.logical),
+                mark(t.read.is.and(t.write.is)),
+            ));
+        }
+        for c in &a.costs.communication {
+            self.line(&format!(
+                "  between {}s: each sends {}, {} in all{}",
+                c.level,
+                bytes(c.per_unit),
+                bytes(c.total),
+                mark(c.is)
+            ));
+        }
+        let mut prints: Vec<_> =
+            a.footprints.iter().filter(|f| f.persistent || self.full).collect();
+        prints.sort_by_key(|f| std::cmp::Reverse(f.read + f.write));
+        let distinct: u128 = prints.iter().map(|f| f.read + f.write).sum();
+        let named: Vec<String> = prints
+            .iter()
+            .take(self.limit(4))
+            .map(|f| {
+                format!(
+                    "{} {}{}",
+                    f.buffer,
+                    bytes(f.read + f.write),
+                    mark(f.read_is.and(f.write_is))
+                )
+            })
+            .collect();
+        if !named.is_empty() {
+            self.line(&format!("  distinct {}: {}", bytes(distinct), named.join(", ")));
+        }
+    }
+
+    fn bounds(&mut self, a: &Analysis) {
+        let Some(r) = &a.roofline else { return };
+        self.line("");
+        self.line(&format!("bounds at {} rates", r.rates));
+        let full = self.full;
+        for b in r.bounds.iter().filter(|b| full || b.form == "cold") {
+            let rows = b.rows.iter().filter(|r| r.ps.is_some()).take(self.limit(4));
+            let rows: Vec<String> = rows
+                .map(|r| format!("{} {}", r.resource, time(r.ps.map_or(0.0, |p| p.as_f64()))))
+                .collect();
+            self.line(&format!("  {:<7}{:<5} {}", b.name, b.form, rows.join(", ")));
+        }
+        let mut said: Vec<String> = vec![];
+        for row in r.bounds.iter().flat_map(|b| &b.rows) {
+            let text = match (&row.ps, &row.note) {
+                (None, _) => format!("  unrated {}: {}", row.resource, row.rate),
+                (_, Some(n)) if row.resource != "gmem in flight" => format!("  {n}"),
+                _ => continue,
+            };
+            if !said.contains(&text) {
+                said.push(text);
+            }
+        }
+        for s in said.iter().take(self.limit(3)) {
+            self.line(s);
+        }
+    }
+
+    fn ops(&mut self, a: &Analysis) {
+        let weight = |o: &OpRecord| -> u128 {
+            let gmem = o.costs.traffic("gmem").map_or(0, |t| t.read.total + t.write.total);
+            let work: u128 = o.costs.work.iter().map(|w| w.amount.total).sum();
+            gmem.saturating_mul(16).saturating_add(work)
+        };
+        let mut ops: Vec<&OpRecord> = a.ops.iter().filter(|o| weight(o) > 0).collect();
+        if !self.full {
+            ops.sort_by_key(|o| std::cmp::Reverse(weight(o)));
+            ops.truncate(self.rows);
+        }
+        if ops.is_empty() {
+            return;
+        }
+        self.line("");
+        self.line(if self.full { "ops" } else { "largest ops" });
+        for o in ops {
+            let work: Vec<String> = o
+                .costs
+                .work
+                .iter()
+                .map(|w| format!("{} {}", count(w.amount.total, ""), w.resource))
+                .collect();
+            let gmem = o.costs.traffic("gmem").map_or(0, |t| t.read.total + t.write.total);
+            let mut parts = work;
+            if gmem > 0 {
+                parts.push(format!("{} gmem", bytes(gmem)));
+            }
+            if self.full {
+                for t in o.costs.traffic.iter().filter(|t| t.storage != "gmem") {
+                    parts.push(format!("{} {}", bytes(t.read.total + t.write.total), t.storage));
+                }
+            }
+            let runs = if o.runs > 1 { format!(" x{}", o.runs) } else { String::new() };
+            let at = self.at(&o.site);
+            self.line(&format!("  {at}  {}{runs}  {}", o.op, parts.join(", ")));
+        }
+    }
+}
+
+/// `bound by gmem bandwidth: 12 us; next tensor.bf16 at 80% of it`
+fn bound_line(b: &Bound) -> String {
+    let Some(t) = b.ps else { return "no bound: nothing this program uses has a rate".into() };
+    let mut s = format!("at least {}, bound by {} ({})", time(t.as_f64()), b.binds, b.kind);
+    if let Some(first) = b.rows.first().filter(|r| r.resource == "gmem in flight") {
+        s.push_str(&format!(": {}", first.rate));
+    }
+    if let Some((r, next)) = b.rows.get(1).and_then(|r| r.ps.map(|p| (r, p))) {
+        let share = if t.num == 0 { 0.0 } else { next.as_f64() / t.as_f64() };
+        s.push_str(&format!("; next {} at {} of it", r.resource, percent(share)));
+    }
+    s
+}

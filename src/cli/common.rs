@@ -1,0 +1,250 @@
+//! What the commands share: options, reading programs, and telling diagnostics.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use anstream::ColorChoice;
+use clap::ValueEnum;
+
+use crate::base::SourceMap;
+use crate::diag::{Diagnostic, Level, render_json, render_short, render_text};
+use crate::graph::Graph;
+use crate::hir::ItemRef;
+use crate::hir::load::Sources;
+use crate::session::{Selection, Session, Targets, has_errors};
+use crate::target::Target;
+
+#[derive(clap::Args)]
+pub struct Common {
+    /// How diagnostics are written to standard error
+    #[arg(long, global = true, value_enum, default_value = "human", value_name = "FORMAT")]
+    pub message_format: MessageFormat,
+    /// Colour: only on a terminal and without NO_COLOR, always, or never
+    #[arg(long, global = true, default_value = "auto", value_name = "WHEN", value_parser = color)]
+    pub color: ColorChoice,
+    /// Give a const of the file another value
+    #[arg(long = "const", global = true, value_name = "NAME=VALUE", value_parser = name_value)]
+    pub consts: Vec<(String, String)>,
+    /// Read target documents from this directory too
+    #[arg(long, global = true, value_name = "DIR")]
+    pub target_dir: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MessageFormat {
+    /// With an excerpt of the source
+    Human,
+    /// One line each
+    Short,
+    /// One JSON object on a line each
+    Json,
+}
+
+fn color(text: &str) -> Result<ColorChoice, String> {
+    match text {
+        "auto" => Ok(ColorChoice::Auto),
+        "always" => Ok(ColorChoice::Always),
+        "never" => Ok(ColorChoice::Never),
+        _ => Err("expected `auto`, `always` or `never`".into()),
+    }
+}
+
+fn name_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((n, v)) if !n.trim().is_empty() && !v.trim().is_empty() => {
+            Ok((n.trim().into(), v.trim().into()))
+        }
+        _ => Err("expected NAME=VALUE".into()),
+    }
+}
+
+/// `ctx=128,512`
+pub fn dim_sizes(text: &str) -> Result<(String, Vec<i64>), String> {
+    let (name, sizes) = name_value(text)?;
+    let sizes: Result<Vec<i64>, _> =
+        sizes.split(',').map(|s| s.trim().replace('_', "").parse::<i64>()).collect();
+    sizes.map(|s| (name, s)).map_err(|_| "expected NAME=N or NAME=N,N,..".into())
+}
+
+/// The file system.
+pub struct Disk;
+
+impl Sources for Disk {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(path).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => "no such file".into(),
+            std::io::ErrorKind::IsADirectory => "it is a directory".into(),
+            _ => e.to_string(),
+        })
+    }
+}
+
+/// What a command says, and its exit status.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    pub out: String,
+    pub err: String,
+    pub status: u8,
+}
+
+impl Reply {
+    pub fn answer(out: impl Into<String>) -> Reply {
+        Reply { out: out.into(), ..Reply::default() }
+    }
+
+    fn failure(status: u8, text: &str) -> Reply {
+        let err = text.lines().map(|l| format!("tilefoundry: {l}\n")).collect();
+        Reply { out: String::new(), err, status }
+    }
+
+    /// A refusal that has no place in a source.
+    pub fn refused(text: impl AsRef<str>) -> Reply {
+        Reply::failure(1, text.as_ref())
+    }
+
+    /// The same after what was told before.
+    pub fn after(mut self, err: &str) -> Reply {
+        self.err.insert_str(0, err);
+        self
+    }
+
+    /// Wrong usage.
+    pub fn usage(text: impl AsRef<str>) -> Reply {
+        Reply::failure(2, text.as_ref())
+    }
+
+    /// The environment lacks something.
+    pub fn lacks(text: impl AsRef<str>) -> Reply {
+        Reply::failure(3, text.as_ref())
+    }
+}
+
+/// The documents of the directories given, by id.
+fn targets(dirs: &[PathBuf]) -> Result<Targets, Reply> {
+    let mut found = BTreeMap::new();
+    for dir in dirs {
+        let list = std::fs::read_dir(dir)
+            .map_err(|e| Reply::lacks(format!("cannot read `{}`: {e}", dir.display())))?;
+        let mut files: Vec<PathBuf> = list.flatten().map(|e| e.path()).collect();
+        files.sort();
+        for f in files {
+            if f.extension().is_some_and(|x| x == "toml") {
+                let text = std::fs::read_to_string(&f)
+                    .map_err(|e| Reply::lacks(format!("cannot read `{}`: {e}", f.display())))?;
+                found.insert(document_id(&f), text);
+            }
+        }
+    }
+    Ok(Targets(found))
+}
+
+/// A document's id is its file's name without `.toml`.
+pub fn document_id(path: &Path) -> String {
+    let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    name.strip_suffix(".toml").unwrap_or(&name).to_string()
+}
+
+impl Common {
+    pub fn targets(&self) -> Result<Targets, Reply> {
+        targets(&self.target_dir)
+    }
+
+    /// Reads a program.
+    pub fn open(&self, file: &str) -> Result<Session, Reply> {
+        let s = Session::open(&Disk, file, &self.consts, self.targets()?);
+        if s.root_missing() {
+            let why = s.program.diags.first().map(|d| d.message.clone());
+            return Err(Reply::lacks(why.unwrap_or_else(|| format!("cannot read `{file}`"))));
+        }
+        if !s.wrong_consts.is_empty() {
+            return Err(Reply::usage(s.wrong_consts.join("\n")));
+        }
+        Ok(s)
+    }
+
+    /// Reads a program and compiles the function of a selection.
+    pub fn selected(&self, text: &str) -> Result<Selected, Reply> {
+        let sel = Selection::parse(text);
+        // a file may have a colon in its name
+        let sel = if sel.module.is_some() && Path::new(text).is_file() {
+            Selection { file: text.into(), module: None, func: None }
+        } else {
+            sel
+        };
+        let session = self.open(&sel.file)?;
+        let diags = session.program.diags.clone();
+        if has_errors(&diags) {
+            return Err(self.refusal(&crate::session::tidy(diags), session.sources()));
+        }
+        let func = session.select(&sel).map_err(Reply::usage)?;
+        let diags = session.diagnostics_of(func);
+        let err = self.tell(&diags, session.sources());
+        let graph = session.compile(func).graph.clone();
+        match graph {
+            Some(graph) if !has_errors(&diags) => Ok(Selected { session, func, graph, err }),
+            _ => Err(Reply { out: String::new(), err, status: 1 }),
+        }
+    }
+
+    fn refusal(&self, diags: &[Diagnostic], map: &SourceMap) -> Reply {
+        Reply { out: String::new(), err: self.tell(diags, map), status: 1 }
+    }
+
+    /// Diagnostics in the format that was chosen, and how many there are.
+    pub fn tell(&self, diags: &[Diagnostic], map: &SourceMap) -> String {
+        let mut out = String::new();
+        for d in diags {
+            match self.message_format {
+                MessageFormat::Human => {
+                    // the stream drops colour where there is no terminal
+                    out += render_text(d, map, true).trim_end();
+                    out += "\n\n";
+                }
+                MessageFormat::Short => out += &(render_short(d, map) + "\n"),
+                MessageFormat::Json => out += &(render_json(d, map) + "\n"),
+            }
+        }
+        if !diags.is_empty() && self.message_format != MessageFormat::Json {
+            out += &summary(diags);
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// `3 errors, 1 warning`
+pub fn summary(diags: &[Diagnostic]) -> String {
+    let of = |level: Level| diags.iter().filter(|d| d.level == level).count();
+    let parts: Vec<String> = [Level::Error, Level::Warning, Level::Note]
+        .into_iter()
+        .map(|l| (of(l), l.as_str()))
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| format!("{n} {word}{}", if n == 1 { "" } else { "s" }))
+        .collect();
+    parts.join(", ")
+}
+
+/// A function that compiled, with the warnings to tell.
+pub struct Selected {
+    pub session: Session,
+    pub func: ItemRef,
+    pub graph: Graph,
+    pub err: String,
+}
+
+impl Selected {
+    /// The target of the function's module.
+    pub fn target(&self) -> Option<Rc<Target>> {
+        let module = self.func.module?;
+        self.session.target(ItemRef { file: self.func.file, module: None, item: module })
+    }
+
+    /// `Module.func`
+    pub fn name(&self) -> String {
+        match &self.graph.module {
+            Some(m) => format!("{m}.{}", self.graph.name),
+            None => self.graph.name.clone(),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Analyses of whole programs: every figure that a file of the corpus states as
+//! `// cost: gmem.read = 123`, and every function of the samples at a few sizes. Files are found,
+//! never listed.
+
+use std::path::{Path, PathBuf};
+
+use tilefoundry::analysis::{Analysis, Options, analyze, refusals, text};
+use tilefoundry::graph::Graph;
+use tilefoundry::hir::load::Sources;
+use tilefoundry::session::{Session, Targets, points};
+use tilefoundry::target::Target;
+
+struct Disk;
+
+impl Sources for Disk {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(root().join(path)).map_err(|e| e.to_string())
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let mut out = vec![];
+    let mut todo = vec![root().join(folder)];
+    while let Some(dir) = todo.pop() {
+        for e in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            match e.path() {
+                p if p.is_dir() => todo.push(p),
+                p if p.extension().is_some_and(|x| x == "tf") => out.push(p),
+                _ => {}
+            }
+        }
+    }
+    out.sort();
+    out
+}
+
+/// The functions of a file that compile, with their targets.
+fn with_graphs(path: &Path, f: &mut dyn FnMut(&Session, &Graph, Option<&Target>)) {
+    let name = path.strip_prefix(root()).unwrap().to_str().unwrap();
+    let s = Session::open(&Disk, name, &[], Targets::default());
+    for r in s.roots() {
+        let c = s.compile(r);
+        let module =
+            r.module.map(|m| tilefoundry::hir::ItemRef { file: r.file, module: None, item: m });
+        let target = module.and_then(|m| s.target(m));
+        if let Some(g) = &c.graph {
+            f(&s, g, target.as_deref());
+        }
+    }
+}
+
+/// Values of `// key: a = b`.
+fn comments(src: &str, key: &str) -> Vec<(String, String)> {
+    let lines = src.lines().filter_map(|l| l.trim().strip_prefix("// ")?.strip_prefix(key));
+    let pairs = lines.filter_map(|l| l.strip_prefix(": ")?.split_once('='));
+    pairs.map(|(a, b)| (a.trim().to_string(), b.trim().to_string())).collect()
+}
+
+#[test]
+fn stated_figures_hold() {
+    let (mut seen, mut wrong) = (0, vec![]);
+    for path in files("tests/programs").into_iter().chain(files("tests/samples")) {
+        let src = std::fs::read_to_string(&path).unwrap();
+        let costs = comments(&src, "cost");
+        if costs.is_empty() {
+            continue;
+        }
+        let sizes: Vec<(String, Vec<i64>)> =
+            comments(&src, "dim").into_iter().map(|(n, v)| (n, vec![v.parse().unwrap()])).collect();
+        let mut found: Vec<(String, Analysis)> = vec![];
+        with_graphs(&path, &mut |_, g, t| {
+            for p in points(g, &sizes).unwrap_or_default() {
+                found.push((g.name.clone(), analyze(g, &p.env, t, &Options::default()).unwrap()));
+            }
+        });
+        for (figure, want) in costs {
+            let (func, figure) = match figure.split_once(": ") {
+                Some((f, p)) => (Some(f), p),
+                None => (None, figure.as_str()),
+            };
+            let mut named = found.iter().filter(|(n, _)| func.is_none_or(|f| f == n));
+            let got = named.next().and_then(|(_, a)| a.figure(figure));
+            seen += 1;
+            if got.map(|n| n.to_string()) != Some(want.replace('_', "")) {
+                wrong.push(format!("{}: {figure}: stated {want}, found {got:?}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(seen > 30, "{seen} figures");
+}
+
+/// Sizes of the samples' dims: the least, a middle and the largest.
+fn sizes(g: &Graph) -> Vec<Vec<(String, Vec<i64>)>> {
+    let bounds = |d: &tilefoundry::types::dim::VarId| {
+        let i = g.vars.get(*d).unwrap();
+        (i.name.clone(), g.vars.lower(&i.lo).unwrap(), g.vars.upper(&i.hi).unwrap())
+    };
+    let all: Vec<(String, i64, i64)> = g.dims.iter().map(bounds).collect();
+    let at =
+        |f: fn(i64, i64) -> i64| all.iter().map(|(n, l, h)| (n.clone(), vec![f(*l, *h)])).collect();
+    vec![at(|l, _| l), at(|l, h| l + (h - l) / 3), at(|_, h| h)]
+}
+
+#[test]
+fn samples_are_analysed_at_all_sizes() {
+    let mut seen = 0;
+    let show = std::env::var_os("SHOW_REPORTS").is_some();
+    for path in files("tests/samples").into_iter().chain(files("tests/programs")) {
+        with_graphs(&path, &mut |s, g, t| {
+            for p in sizes(g).iter().filter_map(|z| points(g, z).ok()).flatten() {
+                let mut a = match analyze(g, &p.env, t, &Options::default()) {
+                    Ok(a) => a,
+                    Err(d) => panic!("{} {}: {}", path.display(), g.name, d.message),
+                };
+                let short = text(&a, s.sources(), false);
+                assert!(short.lines().count() < 40, "{short}");
+                if show {
+                    println!("{}\n{}\n", path.display(), text(&a, s.sources(), false));
+                    for d in refusals(g, &a) {
+                        println!("{}\n  help: {:?}", d.message, d.help);
+                    }
+                }
+                a.locate(s.sources());
+                let json = serde_json::to_value(&a).unwrap();
+                assert_eq!(json["schema"], "tilefoundry.analysis/1");
+                assert_eq!(a.fits(), refusals(g, &a).is_empty());
+                check(&a);
+                seen += 1;
+            }
+        });
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+/// What holds of every analysis.
+fn check(a: &Analysis) {
+    for w in &a.costs.work {
+        assert!(w.amount.grid <= w.amount.total, "{}: {w:?}", a.program);
+        for u in &w.amount.per_unit {
+            assert!(u.max as f64 >= u.mean.as_f64() * 0.999, "{}: {w:?}", a.program);
+        }
+        let ops: u128 =
+            a.ops.iter().filter_map(|o| o.costs.work(&w.resource)).map(|x| x.total).sum();
+        assert_eq!(ops, w.amount.total, "{}", a.program);
+    }
+    for f in &a.footprints {
+        assert!(f.read <= f.size && f.write <= f.size, "{f:?}");
+    }
+    for p in &a.capacity {
+        assert!(p.live_in_place <= p.live && p.allocated_in_place <= p.allocated, "{p:?}");
+    }
+    for r in a.roofline.iter().flat_map(|r| &r.bounds) {
+        assert_eq!(r.ps, r.rows.iter().filter_map(|x| x.ps).max());
+    }
+}
