@@ -9,6 +9,7 @@
 mod memory;
 mod mutate;
 mod parser;
+mod program;
 
 use mutate::Rng;
 use std::collections::HashSet;
@@ -36,7 +37,7 @@ struct Target {
     structured: Option<Mutate>,
 }
 
-static TARGETS: [Target; 4] = [
+static TARGETS: [Target; 5] = [
     Target {
         name: "parser",
         run: |input| {
@@ -84,6 +85,13 @@ static TARGETS: [Target; 4] = [
         endings: &["pt"],
         handmade: Vec::new,
         structured: Some(|rng, file| mutate::inside_zip(rng, file, "data.pkl")),
+    },
+    Target {
+        name: "program",
+        run: program::run,
+        endings: &["tf"],
+        handmade: Vec::new,
+        structured: Some(program::tokens),
     },
 ];
 
