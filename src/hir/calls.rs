@@ -718,10 +718,7 @@ impl Elab<'_> {
                         .fix(if q.inout { "write `inout`" } else { "remove `inout`" }, at, fix),
                 );
             }
-            let v = match &a.value.kind {
-                // a mesh parameter or placement is no expression of its own
-                _ => self.expr(&a.value),
-            };
+            let v = self.expr(&a.value);
             if matches!(v, Val::Error) {
                 ok = false;
             }
