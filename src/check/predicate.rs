@@ -99,8 +99,8 @@ impl Predicate {
             });
             return Err(Box::new(d));
         };
-        let takes = |o: &str| takes.contains(&o) || (name == "topk" && o == "axis");
-        if let Some(o) = args.given().iter().find(|o| !takes(o)) {
+        let foreign = |o: &&str| !(takes.contains(o) || name == "topk" && *o == "axis");
+        if let Some(o) = args.given().iter().find(|o| foreign(o)) {
             return Err(bad(format!("`{name}` takes no `--{o}`")));
         }
         let need = |v: Option<f64>, option: &str| match v {

@@ -83,9 +83,9 @@ impl Walk<'_> {
                 let below = from.iter().filter_map(|s| self.depth.get(s)).max().copied();
                 let own = self.own(v);
                 self.depth.insert(v, below.unwrap_or(0) + own);
-            } else if let Entry::Vacant(seen) = self.depth.entry(v) {
+            } else if let Entry::Vacant(slot) = self.depth.entry(v) {
                 // a loop's back edge meets this and counts the body once
-                seen.insert(0);
+                slot.insert(0);
                 todo.push((v, true));
                 todo.extend(self.sources(v).into_iter().map(|s| (s, false)));
             }

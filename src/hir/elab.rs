@@ -407,7 +407,10 @@ impl<'p> Elab<'p> {
     }
 
     fn op_error(&self, op: &dyn Op, e: OpError, span: Span, args: &[(String, Span)]) -> Diagnostic {
-        let mut d = Diagnostic::new(e.code, span, format!("`{}`: {}", op.name(), e.message));
+        let name = format!("`{}`", op.name());
+        let message =
+            if e.message.contains(&name) { e.message } else { format!("{name}: {}", e.message) };
+        let mut d = Diagnostic::new(e.code, span, message);
         let mut placed = false;
         for (name, remark) in e.at {
             let Some((_, s)) = args.iter().find(|(n, _)| *n == name) else { continue };

@@ -99,7 +99,7 @@ impl Elab<'_> {
         match (op, v) {
             (_, Val::Error) => Val::Error,
             (UnaryOp::Neg, Val::Num(Num::Int(e))) => Val::int(e.neg()),
-            (UnaryOp::Neg, Val::Num(Num::Float(f))) => Val::Num(Num::Float(f.neg())),
+            (UnaryOp::Neg, Val::Num(Num::Float(f))) => Val::Num(Num::Float(f.negated())),
             (UnaryOp::Not, Val::Bool(b)) => Val::Bool(!b),
             (op, Val::Tensor(t)) => self.op(
                 operators::unary(op),

@@ -173,13 +173,8 @@ fn derived(
         take_demand(&domain, &mut dims, d, t, access, varying);
     }
     let storage = storage_of(g, op, call, inside);
-    let partial = match partials(g, op, call) {
-        Ok(p) => p,
-        Err(c) => {
-            conflicts.push(c);
-            vec![]
-        }
-    };
+    let (partial, refused) = partials(g, op, call);
+    conflicts.extend(refused);
     outs.iter()
         .enumerate()
         .map(|(o, t)| {
@@ -593,35 +588,39 @@ fn storage_of(g: &Graph, op: &dyn Op, call: &Call, inside: bool) -> Storage {
     }
 }
 
-/// The partials that operands bring along.
+/// The partials that operands bring along, and the first that the op does not pass on.
+///
+/// A refused one counts for the result where the op passes its kind: the other operand may be a
+/// carried variable, which is partial once the loop's body is known to make it so.
 fn partials(
     g: &Graph,
     op: &dyn Op,
     call: &Call,
-) -> Result<Vec<(AxisId, crate::types::placement::Reduction)>, Conflict> {
+) -> (Vec<(AxisId, crate::types::placement::Reduction)>, Option<Conflict>) {
     use crate::types::placement::Reduction as R;
     let mut out: Vec<(AxisId, R)> = vec![];
+    let mut refused = None;
     for (i, t) in call.inputs.iter().enumerate() {
         for (a, r) in &t.place.partial {
             let others = || call.inputs.iter().enumerate().filter(|(j, _)| *j != i);
             let alike = others().all(|(_, o)| o.place.partial_over(*a) == Some(*r));
             let alone = others().all(|(_, o)| o.place.partial_over(*a).is_none());
-            let fits = match op.partial_rule() {
-                PartialRule::None => false,
-                PartialRule::View => true,
-                PartialRule::Linear => *r == R::Sum && alike,
-                PartialRule::Multilinear => *r == R::Sum && alone,
-                PartialRule::Monotone => matches!(r, R::Max | R::Min) && alike,
+            let (kind, fits) = match op.partial_rule() {
+                PartialRule::None => (false, false),
+                PartialRule::View => (true, true),
+                PartialRule::Linear => (*r == R::Sum, alike),
+                PartialRule::Multilinear => (*r == R::Sum, alone),
+                PartialRule::Monotone => (matches!(r, R::Max | R::Min), alike),
             };
-            if !fits {
-                return Err(partial_conflict(g, i, *a, r.name()));
+            if !(kind && fits) && refused.is_none() {
+                refused = Some(partial_conflict(g, i, *a, r.name()));
             }
-            if !out.contains(&(*a, *r)) {
+            if kind && !out.contains(&(*a, *r)) {
                 out.push((*a, *r));
             }
         }
     }
-    Ok(out)
+    (out, refused)
 }
 
 fn partial_conflict(g: &Graph, operand: usize, a: AxisId, kind: &str) -> Conflict {
