@@ -227,7 +227,7 @@ fn experts_by_tiles_are_the_rows_products() {
 fn three_plans_of_prefill_attention_agree() {
     let consts =
         [("B", 1), ("Q", 16), ("S", 32), ("NH", 4), ("NKV", 2), ("D", 32), ("BQ", 8), ("BK", 8)];
-    let outs: Vec<Tensor> = ["Logical", "Tiled"]
+    let outs: Vec<Tensor> = ["Logical", "Tiled", "Specialized"]
         .into_iter()
         .map(|m| {
             let g = graph("gqa_prefill.tf", m, "attend", &consts);
@@ -236,6 +236,7 @@ fn three_plans_of_prefill_attention_agree() {
         })
         .collect();
     close(&outs[1], &outs[0], 8e-3);
+    close(&outs[2], &outs[0], 8e-3);
 }
 
 #[test]
