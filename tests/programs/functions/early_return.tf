@@ -1,4 +1,5 @@
 //! `return` is accepted last in a function.
+// unformatted: the formatter removes the `return` that this is about
 
 module M {
     target "nvidia.h200_sxm";
