@@ -13,7 +13,7 @@ use super::cost::{Key, OpCost};
 use super::cx::Cx;
 use super::record::{Certainty, FootprintRecord, Site};
 use super::trips::advance;
-use crate::graph::{Def, NodeKind, ValueId};
+use crate::graph::{Def, NodeKind, ParamKind, ValueId};
 use crate::ops::{Role, Sub};
 use crate::types::dim::{Env, Expr, VarId, VarKind};
 use crate::types::placement::Storage;
@@ -47,18 +47,25 @@ struct Uses {
     writes: Vec<Window>,
 }
 
+/// A footprint with the bytes of all reads and writes, repeats counted.
+pub(super) struct Print {
+    pub root: ValueId,
+    pub record: FootprintRecord,
+    pub read_total: u128,
+    pub write_total: u128,
+    /// Devices over which the buffer is split.
+    pub devices: u128,
+}
+
 /// Distinct bytes of every buffer in `gmem` that the given ops touch.
-pub(super) fn footprints<'c>(
-    cx: &Cx,
-    ops: impl Iterator<Item = &'c OpCost<'c>>,
-) -> Vec<FootprintRecord> {
+pub(super) fn footprints<'c>(cx: &Cx, ops: impl Iterator<Item = &'c OpCost<'c>>) -> Vec<Print> {
     let roots = Roots::of(cx);
     let mut all: BTreeMap<ValueId, Uses> = BTreeMap::new();
     for o in ops {
         collect(cx, &roots, o, &mut all);
     }
-    let outputs: HashSet<ValueId> =
-        cx.graph.outputs.iter().map(|o| roots.find(cx, o.value)).collect();
+    let outputs: BTreeMap<ValueId, &str> =
+        cx.graph.outputs.iter().map(|o| (roots.find(cx, o.value), o.name.as_str())).collect();
     let mut out = vec![];
     for (root, uses) in all {
         let value = cx.graph.value(root);
@@ -67,15 +74,27 @@ pub(super) fn footprints<'c>(
         let bytes = |n: u128| n.saturating_mul(u128::from(value.ty.dtype.bits())).div_ceil(8);
         let (read, read_is) = union(cx, &shape, elements, &uses.reads);
         let (write, write_is) = union(cx, &shape, elements, &uses.writes);
-        out.push(FootprintRecord {
-            buffer: cx.graph.value_name(root),
+        let all = |w: &[Window]| bytes(w.iter().map(|w| w.most).sum());
+        let owner = cx.machine.owner(Storage::Gmem);
+        let split = value.ty.place.split_axes();
+        let over = split.iter().filter(|a| owner.is_some_and(|o| cx.rank(**a) <= o));
+        let named = value.name.is_none().then(|| outputs.get(&root)).flatten();
+        let record = FootprintRecord {
+            buffer: named.map_or_else(|| cx.graph.value_name(root), |n| (*n).to_string()),
             site: Site::new(value.span),
-            persistent: matches!(value.def, Def::Param(_)) || outputs.contains(&root),
+            persistent: matches!(value.def, Def::Param(_)) || outputs.contains_key(&root),
             size: bytes(elements),
             read: bytes(read),
             read_is,
             write: bytes(write),
             write_is,
+        };
+        out.push(Print {
+            root,
+            record,
+            read_total: all(&uses.reads),
+            write_total: all(&uses.writes),
+            devices: cx.extent_of(over),
         });
     }
     out
@@ -98,6 +117,11 @@ impl Roots {
                 parent.insert(*o, *i);
             }
         }
+        for s in &cx.walk.steps {
+            for o in &cx.graph.node(s.node).outputs {
+                parent.extend(cx.updates(*o).map(|from| (*o, from)));
+            }
+        }
         for (v, from) in &cx.walk.carried {
             let is_param = matches!(cx.graph.value(*v).def, Def::RegionParam(..));
             // a loop's result is what its body made, and that comes from the start
@@ -105,7 +129,17 @@ impl Roots {
                 parent.insert(*v, *from);
             }
         }
-        Roots { parent }
+        let mut roots = Roots { parent };
+        // an inout parameter and its new value are one buffer
+        for o in &cx.graph.outputs {
+            let param = cx.graph.params.iter().find(|p| p.name == o.name);
+            let old = param.filter(|p| p.kind == ParamKind::Inout).map(|p| p.value);
+            let new = roots.find(cx, o.value);
+            if let Some(old) = old.filter(|old| *old != new) {
+                roots.parent.insert(new, old);
+            }
+        }
+        roots
     }
 
     /// The first value of the buffer, through renamings and writes.
@@ -264,7 +298,8 @@ fn cover(cx: &Cx, shape: &[u128], w: &Window) -> (u128, Certainty) {
         n = n.saturating_mul(here.min(all));
         is = is.and(how);
     }
-    (n, is)
+    // no more elements than reads of them
+    (n.min(w.most), is)
 }
 
 /// The variables of an expression with all that bound them: the loops' own bounds.

@@ -158,7 +158,8 @@ impl Liveness {
         let shares =
             cx.is_free(op) || (op.op.role() == Role::Write && first.is_some_and(|v| !again(v)));
         for o in &op.node.outputs {
-            match first.and_then(|v| self.of.get(&v)).filter(|_| shares) {
+            let from = cx.updates(*o).map(|v| cx.walk.resolve(v)).or(first.filter(|_| shares));
+            match from.and_then(|v| self.of.get(&v)) {
                 Some(b) => {
                     self.of.insert(*o, *b);
                 }
