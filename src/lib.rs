@@ -22,6 +22,7 @@ pub mod ops;
 pub mod analysis;
 pub mod graph;
 
+pub mod check;
 pub mod eval;
 pub mod hir;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anstream::ColorChoice;
 use clap::ValueEnum;
@@ -12,6 +13,7 @@ use crate::graph::Graph;
 use crate::hir::ItemRef;
 use crate::hir::load::Sources;
 use crate::session::{Selection, Session, Targets, has_errors};
+use crate::target::Target;
 
 #[derive(clap::Args)]
 pub struct Common {
@@ -94,6 +96,17 @@ impl Reply {
     fn failure(status: u8, text: &str) -> Reply {
         let err = text.lines().map(|l| format!("tilefoundry: {l}\n")).collect();
         Reply { out: String::new(), err, status }
+    }
+
+    /// A refusal that has no place in a source.
+    pub fn refused(text: impl AsRef<str>) -> Reply {
+        Reply::failure(1, text.as_ref())
+    }
+
+    /// The same after what was told before.
+    pub fn after(mut self, err: &str) -> Reply {
+        self.err.insert_str(0, err);
+        self
     }
 
     /// Wrong usage.
@@ -218,4 +231,20 @@ pub struct Selected {
     pub func: ItemRef,
     pub graph: Graph,
     pub err: String,
+}
+
+impl Selected {
+    /// The target of the function's module.
+    pub fn target(&self) -> Option<Rc<Target>> {
+        let module = self.func.module?;
+        self.session.target(ItemRef { file: self.func.file, module: None, item: module })
+    }
+
+    /// `Module.func`
+    pub fn name(&self) -> String {
+        match &self.graph.module {
+            Some(m) => format!("{m}.{}", self.graph.name),
+            None => self.graph.name.clone(),
+        }
+    }
 }

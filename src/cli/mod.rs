@@ -4,6 +4,8 @@
 //! Exit status: 0 for an answer, 1 for a refusal or a negative verdict, 2 for wrong usage, 3 when
 //! the environment lacks something.
 
+mod analyze;
+mod check;
 mod common;
 mod compile;
 mod explain;
@@ -36,6 +38,10 @@ pub struct Cli {
 pub enum Command {
     /// Check a program and print it in one of its forms
     Compile(compile::Args),
+    /// Count work, bytes and capacity, and bound the time
+    Analyze(analyze::Args),
+    /// Run a program and judge its outputs against a reference
+    Check(check::Args),
     /// Rewrite files in the one layout
     Fmt(fmt::Args),
     /// Explain a diagnostic code
@@ -49,6 +55,8 @@ pub fn run(cli: Cli) -> u8 {
     cli.common.color.write_global();
     let reply = match cli.command {
         Command::Compile(a) => compile::run(&cli.common, &a),
+        Command::Analyze(a) => analyze::run(&cli.common, &a),
+        Command::Check(a) => check::run(&cli.common, &a),
         Command::Fmt(a) => fmt::run(&cli.common, &a),
         Command::Explain(a) => explain::run(&a),
         Command::Target(a) => target::run(&cli.common, &a),

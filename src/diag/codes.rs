@@ -125,7 +125,7 @@ codes! {
     NoArm = "0409", "no-arm", Error, "no arm of a `match` covers the value",
         "The arms of a `match` cover the bounds of the dim they were written for; the size given lies outside.";
     UnboundDim = "0410", "unbound-dim", Error, "a size is not stated",
-        "Evaluation needs a number for every dim that the program uses: `--dim ctx=128`.";
+        "Programs are run and their costs counted at stated sizes, so every dim a program uses needs one: `--dim ctx=4096`, or several to sweep, `--dim ctx=128,4096`.";
     BadStep = "0411", "bad-step", Error, "a loop has a step below 1",
         "Loops count upwards; the step must be at least 1 whenever the loop runs.";
     UnknownOutput = "0420", "unknown-output", Error, "a judgement names an output that does not exist",

@@ -53,9 +53,12 @@ pub fn render_text(d: &Diagnostic, map: &SourceMap, color: bool) -> String {
         let mut label = Label::new(place)
             .with_color(if i == 0 { hue } else { Color::Blue })
             .with_order(i as i32);
-        if !l.text.is_empty() {
-            label = label.with_message(if long { "see the note" } else { &l.text });
-        }
+        // ariadne marks a place only if there is something to say about it
+        label = label.with_message(match l.text.as_str() {
+            "" => "here",
+            _ if long => "see the note",
+            text => text,
+        });
         if long {
             notes.push(wrap(&l.text));
         }
@@ -298,7 +301,8 @@ fn window(line: &str, at: usize) -> std::ops::Range<usize> {
 
 /// The character boundary at or before an offset.
 fn floor(text: &str, at: u32) -> u32 {
-    text.floor_char_boundary(at as usize) as u32
+    let at = (at as usize).min(text.len());
+    (0..=at).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0) as u32
 }
 
 #[cfg(test)]
@@ -322,6 +326,7 @@ mod tests {
     #[test]
     fn text_after_non_ascii() {
         let (d, map) = one("let a = \"日本é\"; x", 20, 21);
+        assert!(render_text(&d, &map, false).contains("╰── here"));
         let out = render_text(&d.here("found here"), &map, false);
         assert!(out.starts_with("error[TF0103]: expected `;`, found `x`\n"), "{out}");
         assert!(out.contains("a.tf:1:16"), "{out}");

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::elab::{Cx, Elab};
 use super::value::Val;
-use super::{ItemRef, Program, module_items};
+use super::{ItemRef, Program};
 use crate::graph::{Def, Graph, ParamKind, ScopeId};
 use crate::syntax::ast::{self, ItemKind, Vis};
 use crate::types::dim::VarTable;

@@ -1,5 +1,8 @@
 //! Builds the nodes that the grammar's actions ask for, and collects what went wrong on the way.
 
+// the grammar's values are boxed: see there
+#![allow(clippy::boxed_local)]
+
 use lalrpop_util::{ErrorRecovery, ParseError};
 
 use super::ast::*;

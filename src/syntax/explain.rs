@@ -170,9 +170,10 @@ impl Explain<'_> {
         let mut d = Diagnostic::new(Code::Syntax, span, message);
         let swap = |d: Diagnostic, want: &str| d.fix(format!("write `{want}`"), span, want);
         d = match t.tok {
-            Tok::Eq if expected.has("==") => swap(d, "==").help(
-                "`==` compares; `=` stands in `let`, in assignments and after argument names",
-            ),
+            Tok::Eq if !expected.has("=") && prev.is_some_and(|p| p.tok.ends_operand()) => swap(
+                d, "==",
+            )
+            .help("`==` compares; `=` stands in `let`, in assignments and after argument names"),
             Tok::EqEq if expected.has("=") => swap(d, "="),
             Tok::Colon if expected.has("=") => {
                 swap(d, "=").help("an argument by name is `name = value`")

@@ -46,7 +46,7 @@ pub fn parse(file: FileId, text: &str) -> Parsed {
     let mut diags = std::mem::take(&mut lexed.diags);
     let (tokens, repairs) = repair(file, text, &lexed.tokens);
     diags.extend(repairs);
-    let items = parse_items(file, text, &tokens, &mut diags);
+    let items = parse_items(file, text, &tokens, &mut diags, "this file cannot be read to its end");
     let mut tree = File { items, comments: vec![], doc: None, span: whole };
     diags.extend(finish(text, &mut tree, lexed, !diags.is_empty()));
     Parsed { file: tree, diags: one_per_line(text, diags) }
@@ -66,17 +66,16 @@ pub fn parse_expr(file: FileId, text: &str, offset: usize) -> Result<Expr, Vec<D
     if !text.is_char_boundary(offset) || text.len() >= u32::MAX as usize {
         return Err(vec![missing]);
     }
-    let lexed = lex_from(file, text, offset);
-    let mut diags = lexed.diags;
-    let (mut tokens, repairs) = repair(file, text, &lexed.tokens);
-    diags.extend(repairs);
+    let mut lexed = lex_from(file, text, offset);
     // read as the value of a constant, whose own words have no width
     let start = offset as u32;
     let before = [Tok::Const, Tok::Ident, Tok::Eq].map(|tok| Token { tok, start, end: start });
-    tokens.retain(|t| t.tok != Tok::Semi || t.start < t.end);
-    tokens.splice(0..0, before);
-    tokens.push(Token { tok: Tok::Semi, start: end, end });
-    let mut items = parse_items(file, text, &tokens, &mut diags);
+    lexed.tokens.splice(0..0, before);
+    lexed.tokens.push(Token { tok: Tok::Semi, start: end, end });
+    let mut diags = lexed.diags;
+    let (tokens, repairs) = repair(file, text, &lexed.tokens);
+    diags.extend(repairs);
+    let mut items = parse_items(file, text, &tokens, &mut diags, "expected an expression");
     match (items.pop().map(|i| i.kind), items.is_empty()) {
         (Some(ItemKind::Const { value, .. }), true) if diags.is_empty() => Ok(value),
         _ if diags.is_empty() => Err(vec![missing]),
@@ -84,12 +83,13 @@ pub fn parse_expr(file: FileId, text: &str, offset: usize) -> Result<Expr, Vec<D
     }
 }
 
-/// Runs the grammar over balanced tokens.
+/// Runs the grammar over balanced tokens; `otherwise` is the message for an error without one.
 fn parse_items(
     file: FileId,
     text: &str,
     tokens: &[Token],
     diags: &mut Vec<Diagnostic>,
+    otherwise: &str,
 ) -> Vec<Item> {
     let mut cx = Build::new(file, text, tokens);
     let stream = tokens.iter().map(|t| Ok((t.start, t.tok, t.end)));
@@ -106,7 +106,7 @@ fn parse_items(
         // an error that every stage took for reported by another one
         let at = tokens.last().map_or(0, |t| t.end);
         let at = Span { file, start: at, end: at };
-        diags.push(Diagnostic::new(Code::Syntax, at, "this file cannot be read to its end"));
+        diags.push(Diagnostic::new(Code::Syntax, at, otherwise));
     }
     items
 }

@@ -63,11 +63,12 @@ impl Op for Einsum {
         const {
             Doc {
                 summary: "A sum of products over named axes.",
-                details: "The text names the axes of each operand and of the result; a letter that \
-                      the result does not have is summed over. `...` stands for leading axes. \
-                      More than two operands are taken left to right, in between in f32 (f64 for \
-                      f64); the result is rounded once to `out`, or to the operands' dtype. A step \
-                      that contracts is two operations a point, one that only multiplies is one.",
+                details: "The text names the axes of each operand and of the result; a letter \
+                          that the result does not have is summed over. `...` stands for \
+                          leading axes. More than two operands are taken left to right, in \
+                          between in f32 (f64 for f64); the result is rounded once to `out`, or \
+                          to the operands' dtype. A step that contracts is two operations a \
+                          point, one that only multiplies is one.",
                 examples: &[
                     example(
                         "einsum(\"mk,nk->mn\", a, b)",

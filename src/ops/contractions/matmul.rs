@@ -68,11 +68,11 @@ impl Op for MatMul {
         const {
             Doc {
                 summary: "The matrix product over the last two axes.",
-                details: "Leading axes are batches and broadcast. Accumulates in f32 (f64 for f64) \
-                      and rounds once to `out`, or to the operands' dtype; f8, f4 and 8-bit \
-                      integers need `out`. `precision = tf32` rounds f32 operands to tf32 first. \
-                      Both operands have at least two axes. Two operations for each of M N K \
-                      points.",
+                details: "Leading axes are batches and broadcast. Accumulates in f32 (f64 for \
+                          f64) and rounds once to `out`, or to the operands' dtype; f8, f4 and \
+                          8-bit integers need `out`. `precision = tf32` rounds f32 operands to \
+                          tf32 first. Both operands have at least two axes. Two operations for \
+                          each of M N K points.",
                 examples: &[
                     example(
                         "matmul(a, b)",
@@ -138,7 +138,8 @@ impl Op for MatMul {
         let ka = inner("transpose_a", "the last axis of `a`", "axis -2 of `a` (transposed)");
         let kb = inner("transpose_b", "axis -2 of `b`", "the last axis of `b` (transposed)");
         let help = format!(
-            "`a` is {} and `b` is {}: `transpose_a = true` or `transpose_b = true` exchanges the last two axes",
+            "`a` is {} and `b` is {}: `transpose_a = true` or `transpose_b = true` exchanges the \
+             last two axes",
             check::show(call, 0),
             check::show(call, 1)
         );

@@ -19,8 +19,8 @@ impl Op for Arange {
         const {
             Doc {
                 summary: "The n integers from `start` on.",
-                details: "i64 unless `dtype` says otherwise; in a float each is rounded once. One \
-                      integer operation an element.",
+                details: "i64 unless `dtype` says otherwise; in a float each is rounded once. \
+                          One integer operation an element.",
                 examples: &[
                     example("arange(3)", &[], ("i64[3]", &[0.0, 1.0, 2.0])),
                     example("arange(2, start = 5, dtype = i32)", &[], ("i32[2]", &[5.0, 6.0])),

@@ -6,7 +6,8 @@ use crate::ops::support::prelude::*;
 pub static OP: &dyn Op = &Mask {
     name: "causal_mask",
     doc: Doc {
-        summary: "Which keys each query may see, when the last query is aligned with the last key.",
+        summary: "Which keys each query may see, when the last query is aligned with the last \
+                  key.",
         details: "For `[queries, keys]`: true where key - keys <= query - queries. With as many \
                   queries as keys it is `tril_mask`. One integer operation an element.",
         examples: &[

@@ -19,8 +19,8 @@ impl Op for Eye {
         const {
             Doc {
                 summary: "Ones on the diagonal of an n x m matrix, zeros elsewhere.",
-                details: "Square unless `m` is given; f32 unless `dtype` says otherwise. One integer \
-                      operation an element.",
+                details: "Square unless `m` is given; f32 unless `dtype` says otherwise. One \
+                          integer operation an element.",
                 examples: &[
                     example("eye(2)", &[], ("f32[2, 2]", &[1.0, 0.0, 0.0, 1.0])),
                     example(

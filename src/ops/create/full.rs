@@ -45,8 +45,8 @@ impl Op for Full {
         const {
             Doc {
                 summary: "One value everywhere.",
-                details: "The value is rounded once. A creation takes the placement of its use and \
-                      counts no flop.",
+                details: "The value is rounded once. A creation takes the placement of its use \
+                          and counts no flop.",
                 examples: &[
                     example("full(f32[2], -inf)", &[], ("f32[2]", &[f64::NEG_INFINITY; 2])),
                     example("full(f16[1], 0.1)", &[], ("f16[1]", &[0.0999755859375])),

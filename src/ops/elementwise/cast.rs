@@ -19,10 +19,10 @@ impl Op for Cast {
         const {
             Doc {
                 summary: "The same values in another dtype.",
-                details: "To a float: to nearest, ties to even; above 464 f8e4m3 gives NaN, so clamp \
-                      first. Float to integer: truncates, saturates, NaN gives 0. Integer to \
-                      integer wraps. To bool: whether it is not zero. One conversion an element, \
-                      no flop; a cast to the same dtype is free.",
+                details: "To a float: to nearest, ties to even; above 464 f8e4m3 gives NaN, so \
+                          clamp first. Float to integer: truncates, saturates, NaN gives 0. \
+                          Integer to integer wraps. To bool: whether it is not zero. One \
+                          conversion an element, no flop; a cast to the same dtype is free.",
                 examples: &[
                     example(
                         "cast(x, i32)",

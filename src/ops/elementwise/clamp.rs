@@ -19,8 +19,8 @@ impl Op for Clamp {
         const {
             Doc {
                 summary: "Each element, held between `min` and `max`.",
-                details: "Either bound may be left out. NaN stays NaN; where `min > max` the result \
-                      is `max`, as in PyTorch. One operation an element.",
+                details: "Either bound may be left out. NaN stays NaN; where `min > max` the \
+                          result is `max`, as in PyTorch. One operation an element.",
                 examples: &[
                     example(
                         "clamp(x, min = -1.0, max = 1.0)",

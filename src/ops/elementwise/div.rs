@@ -6,7 +6,8 @@ pub static OP: &dyn Op = &Binary {
     name: "div",
     doc: Doc {
         summary: "The quotient of two floats: `a / b`.",
-        details: "Broadcasts; correctly rounded; division by zero gives an infinity or NaN. Integer tensors have `floor_div`. Counted as a reciprocal and a product.",
+        details: "Broadcasts; correctly rounded; division by zero gives an infinity or NaN. \
+                  Integer tensors have `floor_div`. Counted as a reciprocal and a product.",
         examples: &[
             example(
                 "div(a, b)",

@@ -9,7 +9,7 @@ pub static OP: &dyn Op = &Unary {
         details: "Computed through f64 and rounded once; counted as one special function.",
         examples: &[
             example("exp2(x)", &[("x", "f32[2]", &[3.0, -1.0])], ("f32[2]", &[8.0, 0.5])),
-            example("exp2(x)", &[("x", "f32[1]", &[0.5])], ("f32[1]", &[1.4142135623730951])),
+            example("exp2(x)", &[("x", "f32[1]", &[0.5])], ("f32[1]", &[std::f64::consts::SQRT_2])),
         ],
     },
     f32s: |x, o| map(x, o, |x| libm::exp2(x as f64) as f32),

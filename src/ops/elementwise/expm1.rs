@@ -6,7 +6,8 @@ pub static OP: &dyn Op = &Unary {
     name: "expm1",
     doc: Doc {
         summary: "e to the power of each element, minus 1.",
-        details: "Exact near 0, where `exp(x) - 1` cancels. Counted as one special function and one addition.",
+        details: "Exact near 0, where `exp(x) - 1` cancels. Counted as one special function and \
+                  one addition.",
         examples: &[
             example(
                 "expm1(x)",

@@ -34,9 +34,9 @@ impl Op for Gelu {
         const {
             Doc {
                 summary: "The Gaussian error linear unit, x times the normal distribution of x.",
-                details: "`approximate = \"none\"`: x / 2 (1 + erf(x / sqrt(2))). `\"tanh\"`: x / 2 \
-                      (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). Rounded once at the end; counted \
-                      as it is composed.",
+                details: "`approximate = \"none\"`: x / 2 (1 + erf(x / sqrt(2))). `\"tanh\"`: x \
+                          / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). Rounded once at the \
+                          end; counted as it is composed.",
                 examples: &[
                     example(
                         "gelu(x)",

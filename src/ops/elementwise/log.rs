@@ -11,7 +11,7 @@ pub static OP: &dyn Op = &Unary {
             example(
                 "log(x)",
                 &[("x", "f32[2]", &[1.0, 2.0])],
-                ("f32[2]", &[0.0, 0.6931471805599453]),
+                ("f32[2]", &[0.0, std::f64::consts::LN_2]),
             ),
             example(
                 "log(x)",

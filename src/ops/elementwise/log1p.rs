@@ -6,12 +6,13 @@ pub static OP: &dyn Op = &Unary {
     name: "log1p",
     doc: Doc {
         summary: "The natural logarithm of 1 plus each element.",
-        details: "Exact near 0, where `log(1 + x)` cancels. Counted as one special function and one addition.",
+        details: "Exact near 0, where `log(1 + x)` cancels. Counted as one special function and \
+                  one addition.",
         examples: &[
             example(
                 "log1p(x)",
                 &[("x", "f32[2]", &[0.0, 1.0])],
-                ("f32[2]", &[0.0, 0.6931471805599453]),
+                ("f32[2]", &[0.0, std::f64::consts::LN_2]),
             ),
             example("log1p(x)", &[("x", "f32[1]", &[-1.0])], ("f32[1]", &[f64::NEG_INFINITY])),
         ],

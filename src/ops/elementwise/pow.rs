@@ -6,7 +6,8 @@ pub static OP: &dyn Op = &Binary {
     name: "pow",
     doc: Doc {
         summary: "a to the power of b.",
-        details: "Broadcasts; computed through f64 and rounded once. Counted as it is composed: a logarithm, a product, an exponential.",
+        details: "Broadcasts; computed through f64 and rounded once. Counted as it is composed: \
+                  a logarithm, a product, an exponential.",
         examples: &[
             example(
                 "pow(a, b)",

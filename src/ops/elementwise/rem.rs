@@ -8,7 +8,8 @@ pub static OP: &dyn Op = &IntDiv {
     name: "rem",
     doc: Doc {
         summary: "The remainder of `floor_div`, with the sign of the divisor: `a % b`.",
-        details: "Broadcasts; `a == floor_div(a, b) * b + rem(a, b)`, as in Python and PyTorch. Division by zero stops the evaluation and names the element.",
+        details: "Broadcasts; `a == floor_div(a, b) * b + rem(a, b)`, as in Python and PyTorch. \
+                  Division by zero stops the evaluation and names the element.",
         examples: &[
             example(
                 "rem(a, b)",

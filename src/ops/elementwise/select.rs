@@ -23,7 +23,7 @@ impl Op for Where {
             Doc {
                 summary: "`a` where the condition is true, `b` elsewhere.",
                 details: "All three broadcast. Nothing is computed with the element that is not \
-                      chosen, so its NaN does not spread. One selection an element.",
+                          chosen, so its NaN does not spread. One selection an element.",
                 examples: &[
                     example(
                         "where(c, a, b)",

@@ -6,7 +6,8 @@ pub static OP: &dyn Op = &Unary {
     name: "sigmoid",
     doc: Doc {
         summary: "1 / (1 + exp(-x)).",
-        details: "Rounded once. Counted as it is composed: a negation, an exponential, an addition, a reciprocal.",
+        details: "Rounded once. Counted as it is composed: a negation, an exponential, an \
+                  addition, a reciprocal.",
         examples: &[
             example(
                 "sigmoid(x)",

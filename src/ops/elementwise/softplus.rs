@@ -6,12 +6,13 @@ pub static OP: &dyn Op = &Unary {
     name: "softplus",
     doc: Doc {
         summary: "log(1 + exp(x)).",
-        details: "Rounded once, and without overflow for large x. Counted as an exponential, a logarithm, an addition, a comparison and a selection.",
+        details: "Rounded once, and without overflow for large x. Counted as an exponential, a \
+                  logarithm, an addition, a comparison and a selection.",
         examples: &[
             example(
                 "softplus(x)",
                 &[("x", "f32[2]", &[0.0, 100.0])],
-                ("f32[2]", &[0.6931471805599453, 100.0]),
+                ("f32[2]", &[std::f64::consts::LN_2, 100.0]),
             ),
             example("softplus(x)", &[("x", "f32[1]", &[-1.0])], ("f32[1]", &[0.31326168751822286])),
         ],

@@ -6,12 +6,13 @@ pub static OP: &dyn Op = &Unary {
     name: "sqrt",
     doc: Doc {
         summary: "The square root.",
-        details: "Correctly rounded; a negative element gives NaN. Counted as one special function.",
+        details: "Correctly rounded; a negative element gives NaN. Counted as one special \
+                  function.",
         examples: &[
             example(
                 "sqrt(x)",
                 &[("x", "f32[2]", &[4.0, 2.0])],
-                ("f32[2]", &[2.0, 1.4142135623730951]),
+                ("f32[2]", &[2.0, std::f64::consts::SQRT_2]),
             ),
             example("sqrt(x)", &[("x", "f16[1]", &[2.0])], ("f16[1]", &[1.4140625])),
         ],

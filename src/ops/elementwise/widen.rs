@@ -20,8 +20,9 @@ impl Op for Widen {
             Doc {
                 summary: "A float in the dtype that sums of it accumulate in.",
                 details: "f32 for every float narrower than f32; f32 and f64 stay as they are. \
-                      A function over `T: float` computes with it as the accumulating ops do, and \
-                      casts to `T` at its end. One conversion an element where the dtype changes.",
+                          A function over `T: float` computes with it as the accumulating ops \
+                          do, and casts to `T` at its end. One conversion an element where the \
+                          dtype changes.",
                 examples: &[
                     example("widen(x)", &[("x", "f16[2]", &[1.0, 0.5])], ("f32[2]", &[1.0, 0.5])),
                     example("widen(x)", &[("x", "f64[1]", &[0.1])], ("f64[1]", &[0.1])),

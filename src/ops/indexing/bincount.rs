@@ -20,7 +20,8 @@ impl Op for BinCount {
         const {
             Doc {
                 summary: "How often each of 0..n occurs.",
-                details: "In the dtype of x unless `out` says otherwise. A value outside 0..n stops the evaluation and is named. One integer operation an element.",
+                details: "In the dtype of x unless `out` says otherwise. A value outside 0..n \
+                          stops the evaluation and is named. One integer operation an element.",
                 examples: &[
                     example(
                         "bincount(x, 3)",

@@ -20,7 +20,9 @@ impl Op for CacheUpdate {
         const {
             Doc {
                 summary: "A cache with the part from `pos` on replaced, along one axis.",
-                details: "`cache_update(cache, new, pos, dim = 0)` is the window write `cache[pos..pos + n] = new` as a value. All other extents agree. Only the window is written where the old cache is not used later; no flop.",
+                details: "`cache_update(cache, new, pos, dim = 0)` is the window write \
+                          `cache[pos..pos + n] = new` as a value. All other extents agree. Only \
+                          the window is written where the old cache is not used later; no flop.",
                 examples: &[
                     example(
                         "cache_update(c, n, 1, dim = 0)",

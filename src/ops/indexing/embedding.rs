@@ -20,7 +20,8 @@ impl Op for Embedding {
         const {
             Doc {
                 summary: "Rows of a table, chosen by integers.",
-                details: "The shape of `ids`, followed by the width of the table. An id outside the table stops the evaluation and is named. A copy; no flop.",
+                details: "The shape of `ids`, followed by the width of the table. An id outside \
+                          the table stops the evaluation and is named. A copy; no flop.",
                 examples: &[
                     example(
                         "embedding(ids, table)",

@@ -20,7 +20,9 @@ impl Op for Gather {
         const {
             Doc {
                 summary: "Elements along an axis, an index for each element of the result.",
-                details: "As in PyTorch: `out[i][j] = x[idx[i][j]][j]` for `dim = 0`. `idx` has the rank of x, and its other extents are at most those of x. An index outside the axis stops the evaluation and is named. A copy; no flop.",
+                details: "As in PyTorch: `out[i][j] = x[idx[i][j]][j]` for `dim = 0`. `idx` has \
+                          the rank of x, and its other extents are at most those of x. An index \
+                          outside the axis stops the evaluation and is named. A copy; no flop.",
                 examples: &[
                     example(
                         "gather(x, i, dim = 1)",

@@ -22,7 +22,10 @@ impl Op for IndexAdd {
         const {
             Doc {
                 summary: "z with slices added at indices of an axis.",
-                details: "As in PyTorch: slice i of `src` along `dim` is added to slice `idx[i]` of z, in index order, accumulated in f32 (f64 for f64) and rounded once; integers wrap. An index outside the axis stops the evaluation and is named. One addition an element of `src`.",
+                details: "As in PyTorch: slice i of `src` along `dim` is added to slice \
+                          `idx[i]` of z, in index order, accumulated in f32 (f64 for f64) and \
+                          rounded once; integers wrap. An index outside the axis stops the \
+                          evaluation and is named. One addition an element of `src`.",
                 examples: &[
                     example(
                         "index_add(z, i, s, dim = 0)",

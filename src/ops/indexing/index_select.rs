@@ -20,7 +20,9 @@ impl Op for IndexSelect {
         const {
             Doc {
                 summary: "Indices of an axis, chosen by a tensor of integers.",
-                details: "As in PyTorch: the axis `dim` of the result is as long as `idx`. With `fill`, an index outside the axis gives that value; without it the evaluation stops and names the element. A copy; no flop.",
+                details: "As in PyTorch: the axis `dim` of the result is as long as `idx`. With \
+                          `fill`, an index outside the axis gives that value; without it the \
+                          evaluation stops and names the element. A copy; no flop.",
                 examples: &[
                     example(
                         "index_select(x, i, dim = 0)",

@@ -20,7 +20,8 @@ impl Op for OneHot {
         const {
             Doc {
                 summary: "A row of n for each integer, 1 at its index and 0 elsewhere.",
-                details: "i64 unless `dtype` says otherwise. A value outside 0..n stops the evaluation and is named. One integer operation an element.",
+                details: "i64 unless `dtype` says otherwise. A value outside 0..n stops the \
+                          evaluation and is named. One integer operation an element.",
                 examples: &[
                     example(
                         "one_hot(x, 3)",

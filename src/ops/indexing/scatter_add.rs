@@ -21,7 +21,10 @@ impl Op for ScatterAdd {
         const {
             Doc {
                 summary: "z with elements added along an axis, an index for each.",
-                details: "As in PyTorch: `z[idx[i][j]][j] += src[i][j]` for `dim = 0`, in row-major order, accumulated in f32 (f64 for f64) and rounded once; integers wrap. An index outside the axis stops the evaluation and is named. One addition an element of `idx`.",
+                details: "As in PyTorch: `z[idx[i][j]][j] += src[i][j]` for `dim = 0`, in \
+                          row-major order, accumulated in f32 (f64 for f64) and rounded once; \
+                          integers wrap. An index outside the axis stops the evaluation and is \
+                          named. One addition an element of `idx`.",
                 examples: &[
                     example(
                         "scatter_add(z, i, s, dim = 0)",

@@ -20,10 +20,10 @@ impl Op for Sort {
         const {
             Doc {
                 summary: "The elements along an axis in order, and their indices.",
-                details: "Gives `(values, indices)`; stable. The last axis unless `dim` names another; \
-                      indices in i64 unless `dtype = i32`. NaN is larger than every number, as in \
-                      PyTorch. An axis split over a mesh is refused. Counted as log2(n) comparisons \
-                      an element, an upper bound.",
+                details: "Gives `(values, indices)`; stable. The last axis unless `dim` names \
+                          another; indices in i64 unless `dtype = i32`. NaN is larger than \
+                          every number, as in PyTorch. An axis split over a mesh is refused. \
+                          Counted as log2(n) comparisons an element, an upper bound.",
                 examples: &[
                     example(
                         "let (v, i) = sort(x, dim = 0); v",

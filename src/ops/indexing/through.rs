@@ -30,7 +30,7 @@ pub fn check_within(
             Decision::Unknown => OpError::new(
                 Code::Undecided,
                 format!(
-                    "whether axis {k} of `{a}`, `{sx}`, is at most that of `{b}`, `{sy}`, is undecided"
+                    "whether axis {k} of `{a}`, {sx}, is at most that of `{b}`, {sy}, is undecided"
                 ),
             ),
             _ => OpError::new(

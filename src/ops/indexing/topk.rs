@@ -20,11 +20,11 @@ impl Op for TopK {
         const {
             Doc {
                 summary: "The k largest elements along an axis, and their indices.",
-                details: "Gives `(values, indices)`, the largest first; of equal elements the one with \
-                      the lower index first. The last axis unless `dim` names another; indices in \
-                      i64 unless `dtype = i32`. NaN is larger than every number, as in PyTorch. An \
-                      axis split over a mesh is refused. Counted as 1 + log2(k) comparisons an \
-                      element, an upper bound.",
+                details: "Gives `(values, indices)`, the largest first; of equal elements the \
+                          one with the lower index first. The last axis unless `dim` names \
+                          another; indices in i64 unless `dtype = i32`. NaN is larger than \
+                          every number, as in PyTorch. An axis split over a mesh is refused. \
+                          Counted as 1 + log2(k) comparisons an element, an upper bound.",
                 examples: &[
                     example(
                         "let (v, i) = topk(x, k = 2); v",

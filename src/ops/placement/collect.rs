@@ -19,7 +19,9 @@ impl Op for Collect {
         const {
             Doc {
                 summary: "The pieces that the positions of some mesh axes hold, as one value.",
-                details: "`collect(v, g.a, g.b)` of v of shape `[..]` has shape `[A, B, ..]`, its new axes split over `g.a` and `g.b`. Reducing over them is the usual reduction, finished by `complete`. Costs nothing.",
+                details: "`collect(v, g.a, g.b)` of v of shape `[..]` has shape `[A, B, ..]`, \
+                          its new axes split over `g.a` and `g.b`. Reducing over them is the \
+                          usual reduction, finished by `complete`. Costs nothing.",
                 examples: &[
                     example(
                         "mesh g = cta[r: 2] { reshard(collect(x[g.r], g.r), gmem) }",
@@ -27,7 +29,8 @@ impl Op for Collect {
                         ("f32[2]", &[1.0, 2.0]),
                     ),
                     example(
-                        "mesh g = cta[r: 2] { let p = local(reshard(x, smem[2 @ g.r, 2])); reshard(collect(p, g.r), gmem) }",
+                        "mesh g = cta[r: 2] { let p = local(reshard(x, smem[2 @ g.r, 2])); \
+                         reshard(collect(p, g.r), gmem) }",
                         &[("x", "f32[2, 2]", &[1.0, 2.0, 3.0, 4.0])],
                         ("f32[2, 1, 2]", &[1.0, 2.0, 3.0, 4.0]),
                     ),

@@ -20,7 +20,8 @@ impl Op for Complete {
         const {
             Doc {
                 summary: "The value, reduced over every mesh axis it is partial over.",
-                details: "Keeps the rest of the placement; the identity where nothing is partial. What the positions exchange is counted as communication.",
+                details: "Keeps the rest of the placement; the identity where nothing is \
+                          partial. What the positions exchange is counted as communication.",
                 examples: &[
                     example(
                         "complete(x)",

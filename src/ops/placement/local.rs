@@ -19,15 +19,18 @@ impl Op for Local {
         const {
             Doc {
                 summary: "The piece of a split value that the position holds.",
-                details: "The result varies over the axes that split x; the factors of an axis that stay flatten to one. Costs nothing.",
+                details: "The result varies over the axes that split x; the factors of an axis \
+                          that stay flatten to one. Costs nothing.",
                 examples: &[
                     example(
-                        "mesh g = cta[r: 2] { let p = local(reshard(x, smem[2 @ g.r, 2])); reshard(collect(p, g.r), gmem) }",
+                        "mesh g = cta[r: 2] { let p = local(reshard(x, smem[2 @ g.r, 2])); \
+                         reshard(collect(p, g.r), gmem) }",
                         &[("x", "f32[2, 2]", &[1.0, 2.0, 3.0, 4.0])],
                         ("f32[2, 1, 2]", &[1.0, 2.0, 3.0, 4.0]),
                     ),
                     example(
-                        "mesh g = cta[r: 2] { let p = local(reshard(x, smem[4 @ g.r])); reshard(collect(p * p, g.r), gmem) }",
+                        "mesh g = cta[r: 2] { let p = local(reshard(x, smem[4 @ g.r])); \
+                         reshard(collect(p * p, g.r), gmem) }",
                         &[("x", "f32[4]", &[1.0, 2.0, 3.0, 4.0])],
                         ("f32[2, 2]", &[1.0, 4.0, 9.0, 16.0]),
                     ),

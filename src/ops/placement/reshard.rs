@@ -19,7 +19,10 @@ impl Op for Reshard {
         const {
             Doc {
                 summary: "The same value in another placement.",
-                details: "Copies between storages, gathers, scatters, slices or completes, as source and target ask; what moves is counted as bytes and communication, never as flops. A reshard that changes nothing physical is free.",
+                details: "Copies between storages, gathers, scatters, slices or completes, as \
+                          source and target ask; what moves is counted as bytes and \
+                          communication, never as flops. A reshard that changes nothing \
+                          physical is free.",
                 examples: &[
                     example(
                         "reshard(x, gmem)",

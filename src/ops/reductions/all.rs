@@ -7,7 +7,8 @@ pub static OP: &dyn Op = &Reduce {
     name: "all",
     doc: Doc {
         summary: "Whether every element along some axes is true.",
-        details: "Bools only; true for no elements. A partial over a split axis is of kind `min`.",
+        details: "Bools only; true for no elements. A partial over a split axis is of kind \
+                  `min`.",
         examples: &[
             example(
                 "all(x, dim = 1)",

@@ -7,7 +7,8 @@ pub static OP: &dyn Op = &Reduce {
     name: "any",
     doc: Doc {
         summary: "Whether any element along some axes is true.",
-        details: "Bools only; false for no elements. A partial over a split axis is of kind `max`.",
+        details: "Bools only; false for no elements. A partial over a split axis is of kind \
+                  `max`.",
         examples: &[
             example(
                 "any(x, dim = 1)",

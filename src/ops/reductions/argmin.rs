@@ -7,7 +7,9 @@ pub static OP: &dyn Op = &Arg {
     name: "argmin",
     doc: Doc {
         summary: "The index of the smallest element along an axis, or of all.",
-        details: "The first of equal elements; the first NaN where there is one, as in PyTorch. i64 unless `dtype = i32`. Without `dim` the index counts all elements in row-major order. An axis split over a mesh is refused.",
+        details: "The first of equal elements; the first NaN where there is one, as in PyTorch. \
+                  i64 unless `dtype = i32`. Without `dim` the index counts all elements in \
+                  row-major order. An axis split over a mesh is refused.",
         examples: &[
             example(
                 "argmin(x, dim = -1)",

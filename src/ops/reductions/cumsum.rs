@@ -20,9 +20,9 @@ impl Op for CumSum {
         const {
             Doc {
                 summary: "The sums of the elements up to and including each, along an axis.",
-                details: "Accumulates in index order in f32 (f64 for f64); each result is rounded once \
-                      to `out`, or to the dtype of x; integers wrap. An axis split over a mesh is \
-                      refused. One addition an element.",
+                details: "Accumulates in index order in f32 (f64 for f64); each result is \
+                          rounded once to `out`, or to the dtype of x; integers wrap. An axis \
+                          split over a mesh is refused. One addition an element.",
                 examples: &[
                     example(
                         "cumsum(x, dim = 0)",

@@ -21,10 +21,11 @@ impl Op for LogSumExp {
         const {
             Doc {
                 summary: "The logarithm of the sum of the exponentials, over some axes or all.",
-                details: "`m + log(sum(exp(x - m)))` with m the largest element, so nothing overflows; \
-                      in f32 (f64 for f64), rounded once. An axis split over a mesh is refused. \
-                      Counted as it is composed: for each element a comparison, a subtraction, an \
-                      exponential and an addition; for each result a logarithm and an addition.",
+                details: "`m + log(sum(exp(x - m)))` with m the largest element, so nothing \
+                          overflows; in f32 (f64 for f64), rounded once. An axis split over a \
+                          mesh is refused. Counted as it is composed: for each element a \
+                          comparison, a subtraction, an exponential and an addition; for each \
+                          result a logarithm and an addition.",
                 examples: &[
                     example(
                         "logsumexp(x, dim = 0)",

@@ -7,7 +7,8 @@ pub static OP: &dyn Op = &Reduce {
     name: "max",
     doc: Doc {
         summary: "The largest element along some axes, or of all.",
-        details: "NaN if any is NaN. No elements have no largest: the evaluation stops. `maximum` takes two tensors.",
+        details: "NaN if any is NaN. No elements have no largest: the evaluation stops. \
+                  `maximum` takes two tensors.",
         examples: &[
             example(
                 "max(x, dim = 1)",

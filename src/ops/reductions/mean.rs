@@ -7,7 +7,10 @@ pub static OP: &dyn Op = &Reduce {
     name: "mean",
     doc: Doc {
         summary: "The mean over some axes, or over all.",
-        details: "The sum in f32 (f64 for f64), divided once by the number of elements, rounded once to `out`, or to the dtype of x. The order is fixed by index: lanes of 16 in blocks of 2048, then trees. A sum of N elements and the scaling count as N operations.",
+        details: "The sum in f32 (f64 for f64), divided once by the number of elements, rounded \
+                  once to `out`, or to the dtype of x. The order is fixed by index: lanes of 16 \
+                  in blocks of 512, then trees. A sum of N elements and the scaling count as N \
+                  operations.",
         examples: &[
             example(
                 "mean(x, dim = 0)",

@@ -7,7 +7,8 @@ pub static OP: &dyn Op = &Reduce {
     name: "min",
     doc: Doc {
         summary: "The smallest element along some axes, or of all.",
-        details: "NaN if any is NaN. No elements have no smallest: the evaluation stops. `minimum` takes two tensors.",
+        details: "NaN if any is NaN. No elements have no smallest: the evaluation stops. \
+                  `minimum` takes two tensors.",
         examples: &[
             example(
                 "min(x, dim = 1)",

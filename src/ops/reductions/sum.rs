@@ -7,7 +7,9 @@ pub static OP: &dyn Op = &Reduce {
     name: "sum",
     doc: Doc {
         summary: "The sum over some axes, or over all.",
-        details: "Accumulates in f32 (f64 for f64) and rounds once to `out`, or to the dtype of x; integers wrap. The order is fixed by index: lanes of 16 in blocks of 2048, then trees.",
+        details: "Accumulates in f32 (f64 for f64) and rounds once to `out`, or to the dtype of \
+                  x; integers wrap. The order is fixed by index: lanes of 16 in blocks of 512, \
+                  then trees.",
         examples: &[
             example(
                 "sum(x, dim = 1)",

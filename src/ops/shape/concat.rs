@@ -19,7 +19,8 @@ impl Op for Concat {
         const {
             Doc {
                 summary: "Tensors one after the other along an axis.",
-                details: "All other extents and the dtype agree. An axis joined here cannot be split over a mesh. A copy; no flop.",
+                details: "All other extents and the dtype agree. An axis joined here cannot be \
+                          split over a mesh. A copy; no flop.",
                 examples: &[
                     example(
                         "concat([x, y], dim = 0)",

@@ -20,7 +20,8 @@ impl Op for Expand {
         const {
             Doc {
                 summary: "Axes of extent 1 repeated to another shape.",
-                details: "The shapes align at the last axis, as elementwise ops broadcast. A view: it moves nothing and counts nothing.",
+                details: "The shapes align at the last axis, as elementwise ops broadcast. A \
+                          view: it moves nothing and counts nothing.",
                 examples: &[
                     example(
                         "expand(x, [2, 3])",

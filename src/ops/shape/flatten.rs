@@ -19,7 +19,8 @@ impl Op for Flatten {
         const {
             Doc {
                 summary: "Neighbouring axes joined to one.",
-                details: "The axes `start` to `end`, both included; all of them by default. A view: it moves nothing and counts nothing.",
+                details: "The axes `start` to `end`, both included; all of them by default. A \
+                          view: it moves nothing and counts nothing.",
                 examples: &[
                     example(
                         "flatten(x)",

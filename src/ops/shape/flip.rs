@@ -7,6 +7,9 @@ struct Flip;
 
 pub static OP: &dyn Op = &Flip;
 
+const PARAMS: &[Param] =
+    &[Param::tensor("x"), Param::named("dim", ParamKind::Dims, DefaultValue::Required)];
+
 impl Op for Flip {
     fn name(&self) -> &'static str {
         "flip"
@@ -20,7 +23,8 @@ impl Op for Flip {
         const {
             Doc {
                 summary: "The elements in reverse order along axes.",
-                details: "An axis split over a mesh is refused. A view: it moves nothing and counts nothing.",
+                details: "An axis split over a mesh is refused. A view: it moves nothing and \
+                          counts nothing.",
                 examples: &[
                     example(
                         "flip(x, dim = 0)",
@@ -38,7 +42,7 @@ impl Op for Flip {
     }
 
     fn params(&self) -> &'static [Param] {
-        const { &[Param::tensor("x"), Param::named("dim", ParamKind::Dims, DefaultValue::Required)] }
+        PARAMS
     }
 
     fn role(&self) -> Role {

@@ -20,7 +20,8 @@ impl Op for RepeatInterleave {
         const {
             Doc {
                 summary: "Each index of an axis repeated, one after the other.",
-                details: "As in PyTorch: `a b` repeated twice is `a a b b`. A copy of the repeated elements; no flop.",
+                details: "As in PyTorch: `a b` repeated twice is `a a b b`. A copy of the \
+                          repeated elements; no flop.",
                 examples: &[
                     example(
                         "repeat_interleave(x, 2, dim = 0)",

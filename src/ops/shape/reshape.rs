@@ -19,7 +19,9 @@ impl Op for Reshape {
         const {
             Doc {
                 summary: "The same elements in row-major order under another shape.",
-                details: "The number of elements must be the same for every value of the dims. A view: it moves nothing and counts nothing. A split axis may be reshaped where the new axes end at factor boundaries.",
+                details: "The number of elements must be the same for every value of the dims. \
+                          A view: it moves nothing and counts nothing. A split axis may be \
+                          reshaped where the new axes end at factor boundaries.",
                 examples: &[
                     example(
                         "reshape(x, [3, 2])",

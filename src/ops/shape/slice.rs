@@ -20,10 +20,10 @@ impl Op for Slice {
         const {
             Doc {
                 summary: "A window of a tensor: `x[a..b, i]`.",
-                details: "A number drops its axis; a range or a tile window keeps it; trailing axes \
-                      may be left off. A window of a `tile` with `pad` gives the padding past its \
-                      end or the tensor's; without, an index outside stops the evaluation. It \
-                      becomes an address and counts nothing by itself.",
+                details: "A number drops its axis; a range or a tile window keeps it; trailing \
+                          axes may be left off. A window of a `tile` with `pad` gives the \
+                          padding past its end or the tensor's; without, an index outside stops \
+                          the evaluation. It becomes an address and counts nothing by itself.",
                 examples: &[
                     example(
                         "x[1..3]",

@@ -19,7 +19,9 @@ impl Op for Split {
         const {
             Doc {
                 summary: "Parts of these sizes along an axis, one after the other.",
-                details: "Gives a tuple, one tensor for each size; the sizes add up to the extent. An axis taken apart here cannot be split over a mesh. A view: it moves nothing and counts nothing.",
+                details: "Gives a tuple, one tensor for each size; the sizes add up to the \
+                          extent. An axis taken apart here cannot be split over a mesh. A view: \
+                          it moves nothing and counts nothing.",
                 examples: &[
                     example(
                         "let (a, b) = split(x, [1, 2], dim = 0); b",

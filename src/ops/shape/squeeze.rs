@@ -6,6 +6,9 @@ struct Squeeze;
 
 pub static OP: &dyn Op = &Squeeze;
 
+const PARAMS: &[Param] =
+    &[Param::tensor("x"), Param::named("dim", ParamKind::Dims, DefaultValue::Required)];
+
 impl Op for Squeeze {
     fn name(&self) -> &'static str {
         "squeeze"
@@ -19,7 +22,8 @@ impl Op for Squeeze {
         const {
             Doc {
                 summary: "Without axes of extent 1.",
-                details: "`dim` names one axis or several; each must have extent 1. A view: it moves nothing and counts nothing.",
+                details: "`dim` names one axis or several; each must have extent 1. A view: it \
+                          moves nothing and counts nothing.",
                 examples: &[
                     example(
                         "squeeze(x, dim = -1)",
@@ -37,7 +41,7 @@ impl Op for Squeeze {
     }
 
     fn params(&self) -> &'static [Param] {
-        const { &[Param::tensor("x"), Param::named("dim", ParamKind::Dims, DefaultValue::Required)] }
+        PARAMS
     }
 
     fn role(&self) -> Role {
@@ -54,8 +58,14 @@ impl Op for Squeeze {
         let x = call.input(0)?;
         for d in &dims {
             if let Some(e) = x.shape.get(*d) {
-                check::equal("squeeze", call, (&format!("axis {d} of `x`"), e), ("the extent", &Expr::one()), "only an axis of extent 1 can go: a number in a subscript takes one index of another")
-                    .map_err(|e| check::with_types(e, call, &[(0, "x")]))?;
+                check::equal(
+                    "squeeze",
+                    call,
+                    (&format!("axis {d} of `x`"), e),
+                    ("the extent", &Expr::one()),
+                    "only an axis of extent 1 can go: a number in a subscript takes one index",
+                )
+                .map_err(|e| check::with_types(e, call, &[(0, "x")]))?;
             }
         }
         let kept = x.shape.iter().enumerate().filter(|(i, _)| !dims.contains(i));

@@ -21,7 +21,8 @@ impl Op for Stack {
         const {
             Doc {
                 summary: "Tensors of one shape, side by side along a new axis.",
-                details: "The new axis is axis `dim` of the result and cannot be split over a mesh. A copy; no flop.",
+                details: "The new axis is axis `dim` of the result and cannot be split over a \
+                          mesh. A copy; no flop.",
                 examples: &[
                     example(
                         "stack([x, y])",

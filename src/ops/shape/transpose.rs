@@ -19,7 +19,8 @@ impl Op for Transpose {
         const {
             Doc {
                 summary: "The axes in another order.",
-                details: "Axis i of the result is axis `perm[i]` of x, as in PyTorch's `permute`. A view: it moves nothing and counts nothing.",
+                details: "Axis i of the result is axis `perm[i]` of x, as in PyTorch's \
+                          `permute`. A view: it moves nothing and counts nothing.",
                 examples: &[
                     example(
                         "transpose(x, [1, 0])",

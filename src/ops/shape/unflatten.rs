@@ -20,7 +20,9 @@ impl Op for Unflatten {
         const {
             Doc {
                 summary: "One axis taken apart into several.",
-                details: "The axis `dim` becomes axes of these sizes, major first; their product must be its extent. A view: it moves nothing and counts nothing.",
+                details: "The axis `dim` becomes axes of these sizes, major first; their \
+                          product must be its extent. A view: it moves nothing and counts \
+                          nothing.",
                 examples: &[
                     example(
                         "unflatten(x, [3, 1], dim = -1)",

@@ -19,7 +19,8 @@ impl Op for Unsqueeze {
         const {
             Doc {
                 summary: "With a new axis of extent 1.",
-                details: "The new axis is axis `dim` of the result; -1 puts it last. A view: it moves nothing and counts nothing.",
+                details: "The new axis is axis `dim` of the result; -1 puts it last. A view: it \
+                          moves nothing and counts nothing.",
                 examples: &[
                     example(
                         "unsqueeze(x, dim = 0)",

@@ -25,6 +25,9 @@ pub fn write(
     Ok(base)
 }
 
+const PARAMS: &[Param] =
+    &[Param::tensor("base"), Param::tensor("tile"), Param::attr("subs", ParamKind::Subs)];
+
 impl Op for WindowWrite {
     fn name(&self) -> &'static str {
         "window_write"
@@ -38,10 +41,10 @@ impl Op for WindowWrite {
         const {
             Doc {
                 summary: "A tensor with a window replaced: `x[a..b, i] = tile;`.",
-                details: "The tile has the shape of the window, whose numbered axes are dropped. \
-                      Where a `tile` window runs past its end or the tensor's, what lies past is \
-                      dropped. In place unless the old value is used later; only the window is \
-                      written.",
+                details: "The tile has the shape of the window, whose numbered axes are \
+                          dropped. Where a `tile` window runs past its end or the tensor's, \
+                          what lies past is dropped. In place unless the old value is used \
+                          later; only the window is written.",
                 examples: &[
                     example(
                         "let mut y = x; y[1..3] = t; y",
@@ -59,7 +62,7 @@ impl Op for WindowWrite {
     }
 
     fn params(&self) -> &'static [Param] {
-        const { &[Param::tensor("base"), Param::tensor("tile"), Param::attr("subs", ParamKind::Subs)] }
+        PARAMS
     }
 
     fn role(&self) -> Role {

@@ -205,7 +205,7 @@ fn broadcast_error(
         ),
     );
     with_types(err, call, &[(a.operand, a.name), (b.operand, b.name)]).help(
-        "shapes align at the last axis, and extents there must be equal or 1: `unsqueeze` adds an axis of 1",
+        "shapes align at the last axis, and extents must be equal or 1: `unsqueeze` adds an axis",
     )
 }
 

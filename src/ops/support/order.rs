@@ -13,7 +13,7 @@ use super::walk::PARALLEL;
 
 const LANES: usize = 16;
 /// Elements of a block.
-pub const BLOCK: usize = 2048;
+pub const BLOCK: usize = 512;
 
 /// What a reduction combines with.
 pub struct Monoid<T> {

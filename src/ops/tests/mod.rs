@@ -1,1 +1,13 @@
-//! Tests of the ops.
+//! Tests of the ops, called through the trait on concrete tensors.
+
+mod audit;
+mod contractions;
+mod domains;
+mod elementwise;
+mod examples;
+mod indexing;
+mod infer;
+mod placement;
+mod reductions;
+mod run;
+mod shape;

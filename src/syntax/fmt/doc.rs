@@ -4,8 +4,8 @@
 
 use std::rc::Rc;
 
-/// The widest line, if it can be helped.
-pub const WIDTH: usize = 100;
+/// The widest line, if it can be helped: lines are shorter than 100 columns.
+pub const WIDTH: usize = 99;
 /// Columns of one level of indentation.
 pub const INDENT: usize = 4;
 

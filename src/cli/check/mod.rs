@@ -1,0 +1,404 @@
+//! `check`: a function runs on stated inputs, and each of its outputs is judged against files or
+//! another function.
+
+mod asked;
+mod given;
+
+use serde_json::{Value, json};
+
+use super::common::{Common, Reply, Selected, dim_sizes};
+use super::progress::Bar;
+use crate::check::inputs::{self, Bound};
+use crate::check::judge::{Case, judge};
+use crate::check::report::{Report, Source};
+use crate::check::suggest::{Suggestion, lineage, suggest};
+use crate::diag::Diagnostic;
+use crate::eval::{self, Options, evaluate};
+use crate::graph::{NodeKind, ParamKind};
+use crate::session::{Point, points};
+use crate::types::value::Tensor;
+use asked::Asked;
+use given::{From, Lack};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// FILE[:Module[.func]]; the entry of the only module where no more is said
+    selection: String,
+    /// `random[:seed]`, or files: one tensor each in order, or one with tensors named like the
+    /// parameters (.safetensors, .npy, .npz, .pt)
+    #[arg(long, num_args = 1.., value_name = "random[:SEED]|FILE")]
+    inputs: Vec<String>,
+    /// `random[:seed]`, a file, or `ckpt:DIR` with a checkpoint
+    #[arg(long, value_name = "random[:SEED]|FILE|ckpt:DIR")]
+    weights: Option<String>,
+    /// The reference: files with one tensor for each output in order, or one with tensors named
+    /// like the outputs
+    #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with = "against")]
+    expected: Vec<String>,
+    /// The reference: another function, FILE[:Module[.func]], run on the same inputs
+    #[arg(long, value_name = "SELECTION")]
+    against: Option<String>,
+    #[command(flatten)]
+    asked: Asked,
+    /// Add each side's distance to the evaluation in f64
+    #[arg(long, value_name = "f64", value_parser = ["f64"])]
+    truth: Option<String>,
+    /// Run the candidate in f64, where nothing rounds in between
+    #[arg(long, value_name = "f64", value_parser = ["f64"])]
+    precision: Option<String>,
+    /// The size of a dim; several run one after the other
+    #[arg(long = "dim", value_name = "NAME=N[,N..]", value_parser = dim_sizes)]
+    dims: Vec<(String, Vec<i64>)>,
+    /// Print measures and derived tolerances, and judge nothing
+    #[arg(long)]
+    suggest: bool,
+    /// Standard deviation of random floats
+    #[arg(long, default_value_t = 1.0, value_name = "X")]
+    scale: f64,
+    /// `equal` takes NaN on both sides for equal
+    #[arg(long)]
+    nan_equal: bool,
+    /// Accumulate in index order, the same on every machine
+    #[arg(long)]
+    exact_order: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One size that ran.
+struct Run {
+    point: Point,
+    /// The arms that the sizes choose.
+    arms: Vec<String>,
+    result: Judged,
+}
+
+enum Judged {
+    Report(Report),
+    Suggestions(Vec<Source>, Vec<Suggestion>),
+}
+
+/// Why there is no answer.
+enum Stop {
+    Diagnostics(Vec<Diagnostic>),
+    Reply(Reply),
+}
+
+impl std::convert::From<Lack> for Stop {
+    fn from(l: Lack) -> Stop {
+        match l {
+            Lack::File(text) => Stop::Reply(Reply::lacks(text)),
+            Lack::Content(text) => Stop::Reply(Reply::refused(text)),
+            Lack::Usage(text) => Stop::Reply(Reply::usage(text)),
+            Lack::Diagnostics(d) => Stop::Diagnostics(d),
+        }
+    }
+}
+
+impl std::convert::From<Diagnostic> for Stop {
+    fn from(d: Diagnostic) -> Stop {
+        Stop::Diagnostics(vec![d])
+    }
+}
+
+pub fn run(common: &Common, args: &Args) -> Reply {
+    if args.suggest && args.against.is_none() && args.expected.is_empty() {
+        return Reply::usage("`--suggest` compares with a reference: `--expected` or `--against`");
+    }
+    let s = match common.selected(&args.selection) {
+        Ok(s) => s,
+        Err(r) => return r,
+    };
+    let other = match args.against.as_ref().map(|t| common.selected(t)).transpose() {
+        Ok(o) => o,
+        Err(r) => return r,
+    };
+    let told = s.err.clone() + other.as_ref().map_or("", |o| o.err.as_str());
+    let all = match points(&s.graph, &args.dims) {
+        Ok(p) => p,
+        Err(e) => return Reply::refused(e).after(&told),
+    };
+    let mut runs = vec![];
+    for p in all {
+        match one(args, &s, other.as_ref(), p) {
+            Ok(r) => runs.push(r),
+            Err(Stop::Reply(r)) => return r.after(&told),
+            Err(Stop::Diagnostics(d)) => {
+                let err = told + &common.tell(&d, s.session.sources());
+                return Reply { out: String::new(), err, status: 1 };
+            }
+        }
+    }
+    let pass = runs.iter().all(|r| match &r.result {
+        Judged::Report(r) => r.pass,
+        Judged::Suggestions(..) => true,
+    });
+    let reference = match &other {
+        Some(o) => Some(o.name()),
+        None => (!args.expected.is_empty()).then(|| args.expected.join(", ")),
+    };
+    let out = if args.json {
+        let list: Vec<Value> = runs.iter().map(Run::json).collect();
+        let mut doc = json!({
+            "schema": "tilefoundry.check/1",
+            "program": s.name(),
+            "reference": reference,
+            "runs": list,
+        });
+        if !args.suggest {
+            doc["pass"] = pass.into();
+        }
+        format!("{doc:#}\n")
+    } else {
+        let mut out = String::new();
+        for r in &runs {
+            out += &r.text(&s.name(), reference.as_deref());
+        }
+        if runs.len() > 1 && !args.suggest {
+            out += if pass { "every size: PASS\n" } else { "not every size: FAIL\n" };
+        }
+        out
+    };
+    Reply { out, err: told, status: u8::from(!pass) }
+}
+
+fn one(args: &Args, s: &Selected, other: Option<&Selected>, point: Point) -> Result<Run, Stop> {
+    let bound = bind(args, s, &point)?;
+    let outputs = execute(args, s, &point, &bound.tensors, args.precision.is_some())?;
+    let named: Vec<(String, Tensor)> =
+        s.graph.outputs.iter().map(|o| o.name.clone()).zip(outputs).collect();
+    let mut truth = None;
+    let mut references = None;
+    if let Some(o) = other {
+        let (theirs, at) = same_inputs(args, s, o, &point, &bound)?;
+        references = Some(execute(args, o, &at, &theirs, false)?);
+        if args.truth.is_some() {
+            truth = Some(execute(args, o, &at, &theirs, true)?);
+        }
+    } else {
+        if !args.expected.is_empty() {
+            let names: Vec<&str> = named.iter().map(|(n, _)| n.as_str()).collect();
+            references = Some(given::expected(&args.expected, &names)?);
+        }
+        if args.truth.is_some() {
+            truth = Some(execute(args, s, &point, &bound.tensors, true)?);
+        }
+    }
+    let arms = arms(s, &point);
+    if args.suggest {
+        let all = references.unwrap_or_default();
+        let list = named
+            .iter()
+            .zip(&all)
+            .zip(&s.graph.outputs)
+            .map(|(((n, c), r), o)| suggest(n, c, r, &lineage(&s.graph, o.value, &point.env)));
+        let result = Judged::Suggestions(bound.sources, list.collect());
+        return Ok(Run { point, arms, result });
+    }
+    let case = Case {
+        outputs: &named,
+        references: references.as_deref(),
+        truth: truth.as_deref(),
+        nan_equal: args.nan_equal,
+    };
+    let asked = args.asked.judgements().map_err(|d| Stop::Diagnostics(vec![*d]))?;
+    let mut report = judge(&case, &asked).map_err(Stop::Diagnostics)?;
+    report.sources = bound.sources;
+    Ok(Run { point, arms, result: Judged::Report(report) })
+}
+
+/// A tensor for each parameter of the graph, in order.
+fn bind(args: &Args, s: &Selected, point: &Point) -> Result<Bound, Stop> {
+    let wanted = inputs::wanted(&s.graph, &point.env).map_err(|d| Stop::from(*d))?;
+    let is_weight = |w: &inputs::Wanted| matches!(w.kind, ParamKind::Weight { .. });
+    let (weights, args_wanted): (Vec<_>, Vec<_>) = wanted.iter().cloned().partition(is_weight);
+    let names = |list: &[inputs::Wanted]| {
+        list.iter().map(|w| format!("`{}: {}`", w.name, w.show())).collect::<Vec<_>>().join(", ")
+    };
+    let mut a = if args_wanted.is_empty() {
+        Bound::default()
+    } else {
+        let from = From::inputs(&args.inputs).ok_or_else(|| {
+            Stop::Reply(Reply::usage(format!(
+                "inputs must be stated: `--inputs random[:SEED]` or files for {}",
+                names(&args_wanted)
+            )))
+        })?;
+        given::inputs(&from, &args_wanted, args.scale)?
+    };
+    let mut w = if weights.is_empty() {
+        Bound::default()
+    } else {
+        let from = args.weights.as_deref().map(From::weights).ok_or_else(|| {
+            Stop::Reply(Reply::usage(format!(
+                "weights must be stated: `--weights random[:SEED]`, FILE or ckpt:DIR for {}",
+                names(&weights)
+            )))
+        })?;
+        given::weights(&from, &weights, args.scale)?
+    };
+    // back in the order of the graph
+    let mut out = Bound::default();
+    for x in wanted.iter().rev() {
+        let from = if is_weight(x) { &mut w } else { &mut a };
+        if let (Some(t), Some(src)) = (from.tensors.pop(), from.sources.pop()) {
+            out.tensors.push(t);
+            out.sources.push(src);
+        }
+    }
+    out.tensors.reverse();
+    out.sources.reverse();
+    Ok(out)
+}
+
+/// The inputs of the candidate for the reference: weights by name, the others in order.
+fn same_inputs(
+    args: &Args,
+    s: &Selected,
+    o: &Selected,
+    point: &Point,
+    bound: &Bound,
+) -> Result<(Vec<Tensor>, Point), Stop> {
+    let sizes: Vec<(String, Vec<i64>)> = point
+        .sizes
+        .iter()
+        .filter(|(n, _)| o.graph.dims.iter().any(|d| o.graph.vars.name(*d) == n))
+        .map(|(n, v)| (n.clone(), vec![*v]))
+        .collect();
+    let at = points(&o.graph, &sizes).map_err(|e| Stop::Reply(Reply::refused(e)))?;
+    let at = at.into_iter().next().unwrap_or_default();
+    let theirs = inputs::wanted(&o.graph, &at.env).map_err(|d| Stop::from(*d))?;
+    let is_weight = |k: &ParamKind| matches!(k, ParamKind::Weight { .. });
+    let mine: Vec<(&crate::graph::Param, &Tensor)> =
+        s.graph.params.iter().zip(&bound.tensors).collect();
+    let mut in_order = mine.iter().filter(|(p, _)| !is_weight(&p.kind));
+    let mut out = vec![];
+    for w in &theirs {
+        let found = if is_weight(&w.kind) {
+            mine.iter().find(|(p, _)| is_weight(&p.kind) && p.name == w.name)
+        } else {
+            in_order.next()
+        };
+        match found {
+            Some((_, t)) if t.dtype() == w.dtype && t.shape() == w.shape => out.push((*t).clone()),
+            Some((p, t)) => {
+                return Err(Stop::Reply(Reply::refused(format!(
+                    "`{}` of the reference is {}, `{}` of the candidate {}{:?}",
+                    w.name,
+                    w.show(),
+                    p.name,
+                    t.dtype(),
+                    t.shape()
+                ))));
+            }
+            // a weight that only the reference has
+            None if is_weight(&w.kind) && args.weights.is_some() => {
+                let from = From::weights(args.weights.as_deref().unwrap_or_default());
+                out.extend(given::weights(&from, std::slice::from_ref(w), args.scale)?.tensors);
+            }
+            None => {
+                return Err(Stop::Reply(Reply::refused(format!(
+                    "the candidate has no parameter for `{}` of the reference",
+                    w.name
+                ))));
+            }
+        }
+    }
+    Ok((out, at))
+}
+
+fn execute(
+    args: &Args,
+    s: &Selected,
+    point: &Point,
+    tensors: &[Tensor],
+    wide: bool,
+) -> Result<Vec<Tensor>, Stop> {
+    let bar = Bar::new();
+    let options = Options {
+        wide,
+        exact_order: args.exact_order,
+        progress: Some(&bar as &dyn eval::Progress),
+        ..Options::default()
+    };
+    Ok(evaluate(&s.graph, &point.env, tensors, &options).map_err(|d| Stop::from(*d))?.outputs)
+}
+
+/// `ctx in 1..=1815`, for each match on sizes that are stated.
+fn arms(s: &Selected, point: &Point) -> Vec<String> {
+    let g = &s.graph;
+    let mut out = vec![];
+    for (_, n) in g.nodes() {
+        let NodeKind::Match { value, arms } = &n.kind else { continue };
+        let Some(v) = value.eval(&point.env) else { continue };
+        for a in arms {
+            if let (Some(lo), Some(hi)) = (a.lo.eval(&point.env), a.hi.eval(&point.env))
+                && (lo..=hi).contains(&v)
+            {
+                let text = format!("{} in {lo}..={hi}", g.vars.show(value));
+                if !out.contains(&text) {
+                    out.push(text);
+                }
+            }
+        }
+    }
+    out
+}
+
+impl Run {
+    fn head(&self, name: &str, reference: Option<&str>) -> String {
+        let sizes: Vec<String> =
+            self.point.sizes.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+        let mut out = name.to_string();
+        if !sizes.is_empty() {
+            out += &format!(" at {}", sizes.join(", "));
+        }
+        if let Some(r) = reference {
+            out += &format!(" against {r}");
+        }
+        if !self.arms.is_empty() {
+            out += &format!("; arm {}", self.arms.join(", "));
+        }
+        out + "\n"
+    }
+
+    fn text(&self, name: &str, reference: Option<&str>) -> String {
+        let mut out = self.head(name, reference);
+        match &self.result {
+            Judged::Report(r) => out += &r.text(),
+            Judged::Suggestions(sources, all) => {
+                for s in sources {
+                    out += &format!("input {}: {} from {}\n", s.name, s.declared, s.from);
+                }
+                for s in all {
+                    let measures: Vec<String> =
+                        s.measures.iter().map(|(n, v)| format!("{n} {v:.4e}")).collect();
+                    out += &format!("{}: {}\n", s.output, measures.join(", "));
+                    if s.rtol > 0.0 {
+                        out += &format!(
+                            "  --out '{}' --fn allclose --atol {:.2e} --rtol {:.2e}\n  --out '{}' --fn rel_l2 --max {:.2e}\n",
+                            s.output, s.atol, s.rtol, s.output, s.rel_l2
+                        );
+                    }
+                    out += &format!("  {}\n", s.derivation);
+                }
+            }
+        }
+        out
+    }
+
+    fn json(&self) -> Value {
+        let dims: serde_json::Map<String, Value> =
+            self.point.sizes.iter().map(|(n, v)| (n.clone(), (*v).into())).collect();
+        let mut out = match &self.result {
+            Judged::Report(r) => serde_json::to_value(r).unwrap_or(Value::Null),
+            Judged::Suggestions(sources, all) => json!({ "sources": sources, "suggestions": all }),
+        };
+        if let Some(o) = out.as_object_mut() {
+            o.insert("dims".into(), Value::Object(dims));
+            o.insert("arms".into(), self.arms.clone().into());
+        }
+        out
+    }
+}
