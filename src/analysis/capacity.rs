@@ -76,7 +76,8 @@ fn owners<'b>(cx: &Cx, live: &'b Liveness) -> Vec<Held<'b>> {
             },
             None => (None, "the target states no capacity".to_string()),
         };
-        let level = |rank: Option<usize>| rank.map_or("host", |r| cx.machine.level(r)).to_string();
+        let nobody = if s == Storage::Host { "host" } else { "device" };
+        let level = |rank: Option<usize>| rank.map_or(nobody, |r| cx.machine.level(r)).to_string();
         if s != Storage::Rmem {
             let (limit, source) = capacity(fact.map(|f| &f.capacity));
             let name = level(cx.machine.owner(s));

@@ -24,7 +24,7 @@ use super::trips::Trips;
 use super::walk::{self, FrameId, Step};
 use crate::diag::Diagnostic;
 use crate::graph::ValueId;
-use crate::ops::facts::{Per, Resource};
+use crate::ops::facts::{AxisAccess, Per, Resource};
 use crate::ops::{Call, Role};
 use crate::types::dim::VarKind;
 use crate::types::placement::{AxisId, MeshId, Storage};
@@ -258,7 +258,10 @@ fn traffic(
     let count = |grain: Grain| -> Result<u128, Diagnostic> {
         Ok(shape.touched(cx, t, grain, cost.op.node.span)?.saturating_mul(bits).div_ceil(8))
     };
-    entry(cx, cost, key, shape.is, &fine, &count)
+    // only what is reached through data is a bound
+    let by_data = t.access.axes.iter().any(|a| matches!(a, AxisAccess::Any { .. }));
+    let is = if by_data { shape.is } else { Certainty::Exact };
+    entry(cx, cost, key, is, &fine, &count)
 }
 
 /// Bytes that units send to each other.

@@ -4,7 +4,8 @@
 //! program. A view is its source's buffer and a window write its base's (where the old value is
 //! not used again). A value defined outside a loop and used inside lives to the loop's end. A
 //! carried value lives from the loop's start to its last use, its next value from there on to the
-//! end: the slot changes hands. The operands and results of an op are all live at it. An
+//! end: the slot changes hands. What a loop starts from is the carried value's buffer, unless it
+//! is used again; a loop's result is its last value's. The operands and results of an op are all live at it. An
 //! elementwise result may take the place of an operand that dies there and is no smaller.
 
 use std::collections::HashMap;
@@ -81,38 +82,53 @@ impl Liveness {
 }
 
 pub(super) fn analyze(cx: &Cx) -> Result<Liveness, Diagnostic> {
-    let uses = uses(cx);
+    let (mut uses, starts) = uses(cx);
     let mut l = Liveness { buffers: vec![], of: HashMap::new() };
     let params: Vec<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
     for v in params {
         l.define(cx, v)?;
     }
     // loops' carried values and results are defined between steps
-    let mut between: Vec<ValueId> = cx.walk.carried.iter().map(|(v, _)| *v).collect();
-    between.sort_by_key(|v| cx.walk.births.get(v).map(|b| b.step));
+    let mut between: Vec<(ValueId, ValueId)> = cx.walk.carried.clone();
+    between.sort_by_key(|(v, _)| cx.walk.births.get(v).map(|b| b.step));
     let mut next = between.into_iter().peekable();
     for (i, step) in cx.walk.steps.iter().enumerate() {
-        let due = |v: &ValueId| cx.walk.births.get(v).is_some_and(|b| b.step <= i);
-        while let Some(v) = next.next_if(due) {
-            l.define(cx, v)?;
+        let due = |(v, _): &(ValueId, ValueId)| cx.walk.births.get(v).is_some_and(|b| b.step <= i);
+        while let Some((v, from)) = next.next_if(due) {
+            l.carry(cx, v, from, &uses)?;
         }
         if let Some(op) = OpNode::of(cx.graph.node(step.node)) {
             l.step(cx, &op, i, &uses)?;
         }
     }
-    for v in next {
-        l.define(cx, v)?;
+    for (v, from) in next {
+        l.carry(cx, v, from, &uses)?;
+    }
+    for (v, at) in starts {
+        uses.entry(v).or_default().extend(at);
     }
     l.extend(cx, &uses);
     l.reuse(cx);
     Ok(l)
 }
 
+/// How many carried values, from a step on, start from values in a buffer.
+fn starts_from(cx: &Cx, l: &Liveness, buffer: usize, step: usize) -> usize {
+    let begins = |v: &ValueId| {
+        matches!(cx.graph.value(*v).def, Def::RegionParam(..))
+            && !l.of.contains_key(v)
+            && cx.walk.births.get(v).is_some_and(|b| b.step >= step)
+    };
+    let starts = cx.walk.carried.iter().filter(|(v, _)| begins(v));
+    starts.filter(|(_, s)| l.of.get(&cx.walk.resolve(*s)) == Some(&buffer)).count()
+}
+
 type Uses = HashMap<ValueId, Vec<(usize, walk::FrameId)>>;
 
-/// The steps that use each value, region results under their own name.
-fn uses(cx: &Cx) -> Uses {
+/// The steps that use each value, region results under their own name; and the starts of loops.
+fn uses(cx: &Cx) -> (Uses, Uses) {
     let mut out: Uses = HashMap::new();
+    let mut starts: Uses = HashMap::new();
     let mut add = |v: ValueId, step, frame| {
         out.entry(cx.walk.resolve(v)).or_default().push((step, frame));
     };
@@ -121,7 +137,10 @@ fn uses(cx: &Cx) -> Uses {
         n.inputs.iter().chain(&n.uses).for_each(|v| add(*v, i, s.frame));
     }
     cx.walk.late_uses.iter().for_each(|(v, step, frame)| add(*v, *step, *frame));
-    out
+    for (v, step, frame) in &cx.walk.starts {
+        starts.entry(cx.walk.resolve(*v)).or_default().push((*step, *frame));
+    }
+    (out, starts)
 }
 
 impl Liveness {
@@ -152,13 +171,50 @@ impl Liveness {
         Ok(())
     }
 
+    /// A carried value or a loop's result, with what it is taken from.
+    fn carry(&mut self, cx: &Cx, v: ValueId, from: ValueId, uses: &Uses) -> Result<(), Diagnostic> {
+        let source = self.of.get(&cx.walk.resolve(from)).copied();
+        let shared = source.filter(|b| {
+            let is_param = matches!(cx.graph.value(v).def, Def::RegionParam(..));
+            !is_param || self.handed_over(cx, *b, v, uses)
+        });
+        match shared {
+            Some(b) => {
+                self.of.insert(cx.walk.resolve(v), b);
+                Ok(())
+            }
+            None => self.define(cx, v),
+        }
+    }
+
+    /// Whether a buffer's only use from the start of a loop on is that start.
+    fn handed_over(&self, cx: &Cx, buffer: usize, param: ValueId, uses: &Uses) -> bool {
+        let (Some(b), Some(birth)) = (self.buffers.get(buffer), cx.walk.births.get(&param)) else {
+            return false;
+        };
+        let depth = |f| cx.walk.frame(f).map_or(0, |f| f.loops.len());
+        // one that an outer loop carries around anew is needed for each of its trips
+        let here = depth(b.birth.frame) + 1 == depth(birth.frame);
+        let later = self.of.iter().filter(|(_, i)| **i == buffer).any(|(v, _)| {
+            let n = uses.get(v).map_or(0, |u| u.iter().filter(|(s, _)| *s >= birth.step).count());
+            n > 0
+        });
+        !b.persistent && here && !later && starts_from(cx, self, buffer, birth.step) == 1
+    }
+
     fn step(&mut self, cx: &Cx, op: &OpNode, at: usize, uses: &Uses) -> Result<(), Diagnostic> {
         let first = op.node.inputs.first().map(|v| cx.walk.resolve(*v));
-        let again = |v: ValueId| uses.get(&v).is_some_and(|u| u.iter().any(|(s, _)| *s > at));
+        let started = |v: ValueId| {
+            let mut starts = cx.walk.starts.iter();
+            starts.any(|(s, step, _)| *step >= at && cx.walk.resolve(*s) == v)
+        };
+        let again =
+            |v: ValueId| uses.get(&v).is_some_and(|u| u.iter().any(|(s, _)| *s > at)) || started(v);
         let shares =
             cx.is_free(op) || (op.op.role() == Role::Write && first.is_some_and(|v| !again(v)));
         for o in &op.node.outputs {
-            match first.and_then(|v| self.of.get(&v)).filter(|_| shares) {
+            let from = cx.updates(*o).map(|v| cx.walk.resolve(v)).or(first.filter(|_| shares));
+            match from.and_then(|v| self.of.get(&v)) {
                 Some(b) => {
                     self.of.insert(*o, *b);
                 }

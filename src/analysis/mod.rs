@@ -90,7 +90,7 @@ pub fn analyze(
         costs: sum::costs(&cx, &all),
         unplaced_ops: all.iter().filter(unplaced).count(),
         launches,
-        footprints,
+        footprints: footprints.into_iter().map(|f| f.record).collect(),
         capacity,
         roofline,
         ops: records(&cx, &ops),
@@ -254,11 +254,11 @@ fn notes(cx: &Cx, ops: &[OpCost], target: Option<&Target>) -> Vec<String> {
             .collect();
         axes.sort_unstable();
         axes.dedup();
-        out.push(format!(
-            "{} ops are whole over {}: every position there computes them again",
-            repeated.len(),
-            axes.join(", ")
-        ));
+        let (n, over) = (repeated.len(), axes.join(", "));
+        out.push(match n {
+            1 => format!("1 op is whole over {over}: every position there computes it again"),
+            _ => format!("{n} ops are whole over {over}: every position there computes them again"),
+        });
     }
     if ops.iter().any(|o| o.run.trips.is == Certainty::UpperBound) {
         out.push("trips that depend on data take the end of its range".into());
@@ -267,7 +267,10 @@ fn notes(cx: &Cx, ops: &[OpCost], target: Option<&Target>) -> Vec<String> {
         out.push("no target: capacities are not checked and nothing is rated".into());
     }
     for (_, text) in &cx.graph.assumed {
-        out.push(format!("assumed at these sizes: {text}"));
+        let line = format!("assumed at these sizes: {text}");
+        if !out.contains(&line) {
+            out.push(line);
+        }
     }
     out
 }

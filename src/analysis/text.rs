@@ -231,7 +231,10 @@ impl Report<'_> {
         for b in r.bounds.iter().filter(|b| full || b.form == "cold") {
             let rows = b.rows.iter().filter(|r| r.ps.is_some()).take(self.limit(4));
             let rows: Vec<String> = rows
-                .map(|r| format!("{} {}", r.resource, time(r.ps.map_or(0.0, |p| p.as_f64()))))
+                .map(|r| {
+                    let t = time(r.ps.map_or(0.0, |p| p.as_f64()));
+                    format!("{} {t}{}", r.resource, mark(r.is))
+                })
                 .collect();
             self.line(&format!("  {:<7}{:<5} {}", b.name, b.form, rows.join(", ")));
         }
@@ -295,6 +298,15 @@ impl Report<'_> {
 fn bound_line(b: &Bound) -> String {
     let Some(t) = b.ps else { return "no bound: nothing this program uses has a rate".into() };
     let mut s = format!("at least {}, bound by {} ({})", time(t.as_f64()), b.binds, b.kind);
+    if let Some(r) = b.rows.first().filter(|r| r.is == Certainty::UpperBound) {
+        // a bound from what is only known to be at most so much
+        s = format!(
+            "about {} if all of it is used, bound by {} ({})",
+            time(t.as_f64()),
+            r.resource,
+            b.kind
+        );
+    }
     if let Some(first) = b.rows.first().filter(|r| r.resource == "gmem in flight") {
         s.push_str(&format!(": {}", first.rate));
     }
