@@ -288,7 +288,7 @@ fn stored(cx: &Cx, v: ValueId, birth: Birth) -> Result<Stored, Diagnostic> {
     };
     let fine = |axes: &[AxisId]| cx.extent_of(axes.iter().filter(|a| !coarse(**a)));
     let partial: Vec<AxisId> = place.partial.iter().map(|(a, _)| *a).collect();
-    let joined = bytes(&coarse)?;
+    let joined = cx.checked(bytes(&coarse)?, value.span)?;
     let (made, ring) = ring(cx, v);
     let live = joined.saturating_mul(fine(&place.varying)).saturating_mul(u128::from(ring));
     let (position, copies) = if in_threads {
@@ -296,6 +296,8 @@ fn stored(cx: &Cx, v: ValueId, birth: Birth) -> Result<Stored, Diagnostic> {
     } else {
         (joined, fine(&place.varying).saturating_mul(fine(&partial)))
     };
+    cx.checked(position.saturating_mul(copies).saturating_mul(u128::from(ring)), value.span)?;
+    cx.checked(live, value.span)?;
     let mut shape = vec![];
     for (i, e) in cx.shape(ty, value.span)?.into_iter().enumerate() {
         shape.push(place.axes.get(i).map_or(e, |s| cx.axis_local(s, e, &coarse)));
