@@ -8,6 +8,8 @@
 
 mod memory;
 mod mutate;
+mod parser;
+mod program;
 
 use mutate::Rng;
 use std::collections::HashSet;
@@ -15,6 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use tilefoundry::base::FileId;
+use tilefoundry::syntax::{dump::dump_plain, parse_strict};
 use tilefoundry::tensorio::{self, Kind};
 
 /// What a target makes of an input: a text that tells accepted inputs apart, `None` if refused.
@@ -33,7 +37,18 @@ struct Target {
     structured: Option<Mutate>,
 }
 
-static TARGETS: [Target; 3] = [
+static TARGETS: [Target; 5] = [
+    Target {
+        name: "parser",
+        run: |input| {
+            parser::run(input);
+            let text = std::str::from_utf8(input).ok()?;
+            parse_strict(FileId(0), text).ok().map(|file| dump_plain(&file))
+        },
+        endings: &["tf"],
+        handmade: Vec::new,
+        structured: None,
+    },
     Target {
         name: "safetensors",
         run: |input| signature(Kind::Safetensors, input),
@@ -71,6 +86,13 @@ static TARGETS: [Target; 3] = [
         handmade: Vec::new,
         structured: Some(|rng, file| mutate::inside_zip(rng, file, "data.pkl")),
     },
+    Target {
+        name: "program",
+        run: program::run,
+        endings: &["tf"],
+        handmade: Vec::new,
+        structured: Some(program::tokens),
+    },
 ];
 
 /// The names, dtypes and shapes of a file that is accepted.
@@ -82,10 +104,11 @@ fn signature(kind: Kind, input: &[u8]) -> Option<String> {
     Some(all.iter().map(describe).collect())
 }
 
-/// The corpus: the test fixtures of these endings and the handmade inputs.
+/// The corpus: the test files of these endings and the handmade inputs.
 fn corpus(target: &Target) -> Vec<Vec<u8>> {
     let mut files = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders: Vec<_> = ["tests", "examples", "stdlib"].map(|d| root.join(d)).into();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();

@@ -513,7 +513,7 @@ mod tests {
         let consts = [("N".to_string(), "9".to_string()), ("M".to_string(), "1".to_string())];
         let s =
             Session::open(&MemorySources::one("a.tf", text), "a.tf", &consts, Targets::default());
-        assert_eq!(s.wrong_consts, ["the file has no const `M`: did you mean `N`?"]);
+        assert_eq!(s.wrong_consts, ["the file has no const `M`: it has `N`"]);
         let f = s.select(&Selection::parse("a.tf:f")).unwrap();
         let c = s.compile(f);
         let g = c.graph.as_ref().unwrap();

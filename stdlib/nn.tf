@@ -30,10 +30,7 @@ func rope<T: float, C: float, ..B, S, H, D, A>(
     let s = unsqueeze(widen(sin), dim = -2);
     match A == D {
         true => cast(widen(x) * c + turned * s, T),
-        false => cast(
-            widen(x) * concat([c, c], dim = -1) + turned * concat([s, s], dim = -1),
-            T,
-        ),
+        false => cast(widen(x) * concat([c, c], dim = -1) + turned * concat([s, s], dim = -1), T),
     }
 }
 

@@ -71,22 +71,14 @@ module Decode {
         matmul(reshape(o, [1, NH * D]), w_o, transpose_b = true)
     }
 
-    func attend_whole(
-        q: bf16[NH, D],
-        k: bf16[ctx, NKV, D],
-        v: bf16[ctx, NKV, D],
-    ) -> bf16[NH, D] {
+    func attend_whole(q: bf16[NH, D], k: bf16[ctx, NKV, D], v: bf16[ctx, NKV, D]) -> bf16[NH, D] {
         let s = einsum("hgd,khd->hgk", reshape(q, [NKV, G, D]), k, out = f32) * SCALE;
         let e = exp(s - max(s, dim = -1, keepdim = true));
         let p = e / sum(e, dim = -1, keepdim = true);
         reshape(einsum("hgk,khd->hgd", cast(p, bf16), v), [NH, D])
     }
 
-    func attend_heads(
-        q: bf16[NH, D],
-        k: bf16[ctx, NKV, D],
-        v: bf16[ctx, NKV, D],
-    ) -> bf16[NH, D] {
+    func attend_heads(q: bf16[NH, D], k: bf16[ctx, NKV, D], v: bf16[ctx, NKV, D]) -> bf16[NH, D] {
         let mut o = empty(bf16[NH, D]);
         mesh g = cta[h: NH] {
             let row = g.h..g.h + 1;
@@ -101,11 +93,7 @@ module Decode {
         o
     }
 
-    func attend_split(
-        q: bf16[NH, D],
-        k: bf16[ctx, NKV, D],
-        v: bf16[ctx, NKV, D],
-    ) -> bf16[NH, D] {
+    func attend_split(q: bf16[NH, D], k: bf16[ctx, NKV, D], v: bf16[ctx, NKV, D]) -> bf16[NH, D] {
         let mut ms = empty(f32[NKV, NS, G]);
         let mut ls = empty(f32[NKV, NS, G]);
         let mut accs = empty(f32[NKV, NS, G, D]);

@@ -99,7 +99,7 @@ impl Predicate {
             });
             return Err(Box::new(d));
         };
-        let foreign = |o: &&str| !takes.contains(o) && !(name == "topk" && *o == "axis");
+        let foreign = |o: &&str| !(takes.contains(o) || name == "topk" && *o == "axis");
         if let Some(o) = args.given().iter().find(|o| foreign(o)) {
             return Err(bad(format!("`{name}` takes no `--{o}`")));
         }

@@ -192,7 +192,7 @@ mod tests {
     use crate::types::value::Tensor;
 
     fn report(n: usize) -> Report {
-        let bad = |i: usize| if i % 2 == 0 { 1.5 } else { 1.0 };
+        let bad = |i: usize| if i.is_multiple_of(2) { 1.5 } else { 1.0 };
         let outputs: Vec<(String, Tensor)> = (0..n)
             .map(|i| {
                 let v = vec![1.0, 1.0, bad(i), 1.0];

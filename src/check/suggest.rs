@@ -5,6 +5,7 @@
 //! Roundings to narrow types on the way add like `sqrt(D) * u`. Twice that is proposed.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use serde::Serialize;
 
@@ -82,9 +83,9 @@ impl Walk<'_> {
                 let below = from.iter().filter_map(|s| self.depth.get(s)).max().copied();
                 let own = self.own(v);
                 self.depth.insert(v, below.unwrap_or(0) + own);
-            } else if !self.depth.contains_key(&v) {
+            } else if let Entry::Vacant(slot) = self.depth.entry(v) {
                 // a loop's back edge meets this and counts the body once
-                self.depth.insert(v, 0);
+                slot.insert(0);
                 todo.push((v, true));
                 todo.extend(self.sources(v).into_iter().map(|s| (s, false)));
             }

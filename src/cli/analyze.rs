@@ -48,7 +48,9 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         Ok(p) => p,
         Err(e) => return Reply::refused(e).after(&s.err),
     };
-    let cells: Vec<Cell> = all.into_iter().map(|p| cell(&s, args, p)).collect();
+    // the table of a sweep has the bound in any case
+    let bounds = all.len() > 1 || args.roofline || !(args.compute || args.memory);
+    let cells: Vec<Cell> = all.into_iter().map(|p| cell(&s, bounds, p)).collect();
     let refused = |c: &Cell| c.found.is_err() || !c.refusals.is_empty();
     let status = u8::from(cells.iter().all(refused));
     let mut diags = vec![];
@@ -70,10 +72,9 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     Reply { out, err, status }
 }
 
-fn cell(s: &Selected, args: &Args, point: Point) -> Cell {
+fn cell(s: &Selected, bounds: bool, point: Point) -> Cell {
     let target = s.target();
-    let some = args.compute || args.memory || args.roofline;
-    let options = Options { no_roofline: some && !args.roofline, ..Options::default() };
+    let options = Options { no_roofline: !bounds, ..Options::default() };
     let found = analysis::analyze(&s.graph, &point.env, target.as_deref(), &options);
     let mut refusals = vec![];
     let found = found.map(|mut a| {
@@ -110,6 +111,9 @@ impl Cell {
         };
         keep(&mut a.costs);
         a.ops.iter_mut().for_each(|o| keep(&mut o.costs));
+        if !args.roofline {
+            a.roofline = None;
+        }
         if !args.memory {
             a.footprints.clear();
             a.capacity.clear();
@@ -150,7 +154,13 @@ impl Cell {
                     bound.and_then(|b| b.ps).map_or("unrated".into(), |t| units::time(t.as_f64())),
                 );
                 row.push(bound.map_or(String::new(), |b| b.binds.clone()));
-                row.push(if a.fits() { String::new() } else { "capacity exceeded".into() });
+                let over: Vec<String> = a
+                    .capacity
+                    .iter()
+                    .filter(|p| p.exceeded)
+                    .map(|p| format!("{} of a {} exceeded", p.storage, p.owner))
+                    .collect();
+                row.push(over.join(", "));
             }
         }
         row

@@ -237,6 +237,8 @@ codes! {
         "Levels are those of the target, coarse to fine, and extents stay within the hardware's limits.";
     UnknownStorage = "0322", "unknown-storage", Error, "a storage word does not exist on the target",
         "The storages are host, gmem, smem, rmem and tmem; a target has some of them.";
+    WriteOverlap = "0323", "write-overlap", Error, "positions of a mesh certainly write the same elements",
+        "`out[window] = tile` is done by every position on which the window or the tile depends, so their windows must not overlap:\n\n    out[g.p * 64..(g.p + 1) * 64] = tile;   // each position its own\n    out[0..64] = tile;                      // refused where tile differs between positions\n    out[g.p * 32..g.p * 32 + 64] = tile;    // refused: neighbours share 32 elements\n\nWhere the indices do not decide, the evaluator watches and names the two positions.";
 }
 
 #[cfg(test)]

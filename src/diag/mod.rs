@@ -123,7 +123,8 @@ pub fn did_you_mean<'a>(
     candidates
         .into_iter()
         .map(|c| (strsim::damerau_levenshtein(name, c), c))
-        .filter(|(d, c)| *d <= limit && *c != name)
+        // nothing of the name left is no misspelling of it
+        .filter(|(d, c)| *d <= limit && *c != name && *d < name.len().max(c.len()))
         .min_by_key(|(d, c)| (*d, c.len()))
         .map(|(_, c)| c)
 }

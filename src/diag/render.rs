@@ -185,15 +185,32 @@ impl Excerpts {
     }
 
     /// Puts names for the ids of files, and true columns for those of cut lines.
-    fn true_columns(&self, mut text: String) -> String {
+    fn true_columns(&self, text: String) -> String {
+        // a file stands above each group of its labels
+        let heads = text.split_inclusive('\n').map(|line| {
+            let plain = plain(line);
+            let head = plain.trim_start();
+            if head.starts_with("╭─[") || head.starts_with("├─[") {
+                self.true_head(line.to_string())
+            } else {
+                line.to_string()
+            }
+        });
+        heads.collect()
+    }
+
+    fn true_head(&self, mut line: String) -> String {
         for (id, e) in &self.files {
             for (shown, real) in &e.columns {
                 let (shown, real) = (format!(" {}:{shown} ", id.0), format!(" {}:{real} ", id.0));
-                text = text.replacen(&shown, &real, 1);
+                line = line.replacen(&shown, &real, 1);
             }
-            text = text.replacen(&format!(" {}:", id.0), &format!(" {}:", e.name), 1);
+            let named = line.replacen(&format!(" {}:", id.0), &format!(" {}:", e.name), 1);
+            if named != line {
+                return named;
+            }
         }
-        text
+        line
     }
 }
 

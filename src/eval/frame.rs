@@ -46,6 +46,9 @@ pub(super) struct Frame<'f> {
     /// Variables of the loops that run, for messages.
     pub loops: Vec<VarId>,
     pub reads: Vec<Read>,
+    /// The position is not in the part whose `on` block runs: values are computed, for others may
+    /// see them, but it writes nothing.
+    pub muted: bool,
 }
 
 impl<'f> Frame<'f> {
@@ -58,6 +61,7 @@ impl<'f> Frame<'f> {
             depth: 0,
             loops: vec![],
             reads: vec![],
+            muted: false,
         }
     }
 

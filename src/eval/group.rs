@@ -151,6 +151,7 @@ impl Cx<'_> {
             depth: frame.depth + 1,
             loops: frame.loops.clone(),
             reads: vec![],
+            muted: frame.muted,
         };
         self.plan(&mut inner, &group.plan)?;
         let mut slots = vec![];

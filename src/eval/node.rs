@@ -300,6 +300,9 @@ impl Cx<'_> {
         let val = frame.take(base, own, &g.meshes);
         let mut val = val.ok_or_else(|| internal(node, "an operand has no value"))?;
         let shared = &self.deps.shared[id.0 as usize];
+        if frame.muted && !shared.is_empty() {
+            return self.set(frame, node, 0, val);
+        }
         if shared.is_empty() && val.trace.is_none() {
             val.write(&w.rect, &block, gaps.as_deref());
             return self.set(frame, node, 0, val);

@@ -15,6 +15,7 @@ use crate::diag::{Code, Diagnostic};
 use crate::graph::verify::mesh_axes;
 use crate::graph::{Arm, Graph, Node, NodeId, NodeKind, RegionId, ValueId};
 use crate::types::dim::{Env, Expr, VarId};
+use crate::types::placement::MeshId;
 use crate::types::value::Tensor;
 
 /// What is the same throughout a run.
@@ -213,12 +214,43 @@ impl<'a> Cx<'a> {
                 }
                 Ok(())
             }
-            NodeKind::On { body, .. } => self.block(frame, node, *body),
+            NodeKind::On { part, body } => {
+                let before = frame.muted;
+                frame.muted |= !self.takes_part(frame, *part);
+                let done = self.block(frame, node, *body);
+                frame.muted = before;
+                done
+            }
             NodeKind::Match { value, arms } => {
                 let body = self.arm(frame, node, value, arms)?;
                 self.block(frame, node, body)
             }
         }
+    }
+
+    /// Whether a frame's position can be in a part. Coordinates of the meshes around the part may
+    /// be set as well as its own; they must be those of one position of the part.
+    fn takes_part(&self, frame: &Frame, part: MeshId) -> bool {
+        let t = &self.g.meshes;
+        let at = |e: &Expr| e.eval(&frame.env).unwrap_or(0);
+        let mut set = vec![];
+        let mut mesh = Some(part);
+        while let Some(m) = mesh.and_then(|m| t.mesh(m)) {
+            for a in m.axes.iter().filter_map(|a| t.axis(*a)) {
+                if let Some(c) = frame.env.get(a.var) {
+                    set.push((at(&m.offset), at(&a.stride).max(1), at(&a.extent).max(1), c));
+                }
+            }
+            mesh = m.parent;
+        }
+        let Some(m) = t.mesh(part).filter(|_| !set.is_empty()) else { return true };
+        let mut positions = vec![at(&m.offset)];
+        for a in m.axes.iter().filter_map(|a| t.axis(*a)) {
+            let (n, stride) = (at(&a.extent), at(&a.stride));
+            positions =
+                positions.iter().flat_map(|p| (0..n).map(move |c| p + c * stride)).collect();
+        }
+        positions.iter().any(|p| set.iter().all(|(o, s, n, c)| (p - o).div_euclid(*s) % n == *c))
     }
 
     /// Sets the variables that stand for tensors read as numbers.

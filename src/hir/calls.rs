@@ -6,9 +6,9 @@ use super::{Decl, ItemRef};
 use crate::base::Span;
 use crate::diag::{Code, Diagnostic, did_you_mean};
 use crate::graph::ValueId;
-use crate::ops::{Attr, Attrs, DefaultValue, Op, Param, ParamKind, operators, registry};
+use crate::ops::{Attr, Attrs, DefaultValue, Op, Param, ParamKind, Sub, operators, registry};
 use crate::syntax::ast::{self, ExprKind};
-use crate::types::dim::Expr;
+use crate::types::dim::{Decision, Expr};
 use crate::types::dtype::DType;
 use crate::types::num::{Float, Num};
 
@@ -22,6 +22,10 @@ struct Matched<'a> {
 
 impl Elab<'_> {
     pub fn call(&mut self, func: &ast::Expr, args: &[ast::Arg], span: Span) -> Val {
+        if args.iter().any(|a| matches!(a.value.kind, ExprKind::Error)) {
+            // the parser skipped arguments: what is missing is not known
+            return Val::Error;
+        }
         match &func.kind {
             ExprKind::Path(p) => self.call_path(p, args, span),
             _ => match self.expr(func) {
@@ -59,6 +63,10 @@ impl Elab<'_> {
             return self.alloc(args, span);
         }
         let [name] = p.segs.as_slice() else {
+            let file = self.p.files.get(self.cx.file);
+            if file.is_some_and(|f| p.segs.iter().any(|s| f.lost.contains(&s.text))) {
+                return Val::Error;
+            }
             let shown = show_path(p);
             return self.error(Code::UnknownOp, p.span, format!("there is no function `{shown}`"));
         };
@@ -603,7 +611,10 @@ impl Elab<'_> {
             for (_, b) in targets.iter().skip(n + 1) {
                 let (x, y) = (root_name(a), root_name(b));
                 let whole = |e: &ast::Expr| matches!(e.kind, ExprKind::Path(_));
-                if x.is_some() && x == y && (whole(a) || whole(b) || same_text(a, b)) {
+                if x.is_some()
+                    && x == y
+                    && (whole(a) || whole(b) || same_text(a, b) || self.windows_meet(a, b))
+                {
                     return Some(
                         Diagnostic::new(
                             Code::InoutOverlap,
@@ -616,6 +627,37 @@ impl Elab<'_> {
             }
         }
         None
+    }
+
+    /// Whether two windows of one variable certainly share an element. Errors in them are reported
+    /// where they are read.
+    fn windows_meet(&mut self, a: &ast::Expr, b: &ast::Expr) -> bool {
+        let (ExprKind::Index { base, subs }, ExprKind::Index { base: other, subs: more }) =
+            (&a.kind, &b.kind)
+        else {
+            return false;
+        };
+        if !matches!((&base.kind, &other.kind), (ExprKind::Path(_), ExprKind::Path(_))) {
+            return false;
+        }
+        let reported = self.diags.len();
+        let shape = match self.expr(base) {
+            Val::Tensor(t) => self.g.ty(t).shape.clone(),
+            _ => return false,
+        };
+        let x = self.subscripts(shape.clone(), subs, a.span);
+        let y = self.subscripts(shape, more, b.span);
+        self.diags.truncate(reported);
+        let range = |s: &Sub| match s {
+            Sub::At(e) => (e.clone(), e.add(&Expr::one())),
+            Sub::Window { start, len, .. } => (start.clone(), start.add(len)),
+        };
+        let (Some(x), Some(y)) = (x, y) else { return false };
+        let below = |p: &Expr, q: &Expr| self.g.vars.ge(q, &p.add(&Expr::one())) == Decision::Yes;
+        x.iter().map(range).zip(y.iter().map(range)).all(|((a, b), (c, d))| {
+            // a..b and c..d share an index
+            below(&a, &d) && below(&c, &b)
+        })
     }
 
     /// The value of each argument, by parameter; `None` where it takes its default.
@@ -676,10 +718,7 @@ impl Elab<'_> {
                         .fix(if q.inout { "write `inout`" } else { "remove `inout`" }, at, fix),
                 );
             }
-            let v = match &a.value.kind {
-                // a mesh parameter or placement is no expression of its own
-                _ => self.expr(&a.value),
-            };
+            let v = self.expr(&a.value);
             if matches!(v, Val::Error) {
                 ok = false;
             }

@@ -58,6 +58,8 @@ pub struct Elab<'p> {
     pub exact: bool,
     /// Consts and types are folded here: no tensors.
     pub constant: bool,
+    /// Loops and arms around: what stands in them may never run.
+    pub conditional: u32,
     depth: u32,
 }
 
@@ -86,6 +88,7 @@ impl<'p> Elab<'p> {
             twin: None,
             exact: false,
             constant: false,
+            conditional: 0,
             depth: 0,
         }
     }
@@ -407,7 +410,10 @@ impl<'p> Elab<'p> {
     }
 
     fn op_error(&self, op: &dyn Op, e: OpError, span: Span, args: &[(String, Span)]) -> Diagnostic {
-        let mut d = Diagnostic::new(e.code, span, format!("`{}`: {}", op.name(), e.message));
+        let name = format!("`{}`", op.name());
+        let message =
+            if e.message.contains(&name) { e.message } else { format!("{name}: {}", e.message) };
+        let mut d = Diagnostic::new(e.code, span, message);
         let mut placed = false;
         for (name, remark) in e.at {
             let Some((_, s)) = args.iter().find(|(n, _)| *n == name) else { continue };

@@ -33,14 +33,18 @@ pub fn compile(p: &Program, func: ItemRef) -> Compiled {
     e.g.hints = e.hints.clone();
     let inouts = declare_params(&mut e, f);
     let v = e.block_result(f);
+    // what a silent error left open is no graph, even where this function reports none
+    let whole = !v.has_error();
     finish(&mut e, f, v, inouts);
     let errors = |d: &[Diagnostic]| d.iter().any(|d| d.level == crate::diag::Level::Error);
     if !errors(&e.diags) {
         let more = super::place::run(&mut e.g, &e.annotated);
         e.diags.extend(more);
+        e.diags.extend(super::writes::check(&e.g));
     }
     e.diags.dedup();
-    let ok = !errors(&e.diags);
+    let attached = e.g.regions().all(|(r, x)| r == e.g.root || x.owner.is_some());
+    let ok = !errors(&e.diags) && whole && attached;
     let Elab { mut g, diags, .. } = e;
     g.dims = used_dims(&g);
     Compiled { graph: ok.then_some(g), diags }
@@ -60,8 +64,16 @@ fn declare_params(e: &mut Elab, f: &ast::Func) -> Vec<String> {
         .help("a symbolic extent of a boundary is a `dim`");
         e.push(d);
     }
+    for g in &f.generics {
+        let (ast::Generic::Extent(n) | ast::Generic::Pack(n) | ast::Generic::DType { name: n, .. }) =
+            g;
+        e.declare(silent(n));
+    }
     for q in &f.params {
-        let Some(t) = &q.ty else { continue };
+        let Some(t) = &q.ty else {
+            e.declare(silent(&q.name));
+            continue;
+        };
         if let TypeKind::Named(p) = &t.kind
             && p.segs.len() == 1
             && p.segs.iter().all(|s| s.text == "index")
@@ -73,6 +85,7 @@ fn declare_params(e: &mut Elab, f: &ast::Func) -> Vec<String> {
             )
             .help("declare a `dim`: a dim in no parameter's shape is an implicit argument");
             e.push(d);
+            e.declare(silent(&q.name));
             continue;
         }
         let val = match e.written_type(t) {
@@ -99,6 +112,11 @@ fn declare_params(e: &mut Elab, f: &ast::Func) -> Vec<String> {
         });
     }
     inouts
+}
+
+/// A name whose error is reported where it is declared.
+fn silent(n: &ast::Name) -> Binding {
+    Binding { name: n.text.clone(), val: Val::Error, mutable: true, place: None, span: n.span }
 }
 
 fn finish(e: &mut Elab, f: &ast::Func, v: Val, inouts: Vec<String>) {

@@ -16,10 +16,22 @@ pub trait Sources {
 
     /// The path of `name` as named in the file `from`.
     fn resolve(&self, from: &str, name: &str) -> String {
-        match from.rsplit_once('/') {
+        let joined = match from.rsplit_once('/') {
             Some((dir, _)) if !name.starts_with('/') => format!("{dir}/{name}"),
             _ => name.to_string(),
+        };
+        // one file has one path, so that a cycle is seen
+        let mut out: Vec<&str> = vec![];
+        for part in joined.split('/') {
+            match (part, out.last()) {
+                (".", _) => {}
+                ("..", Some(last)) if !matches!(*last, "" | "..") => {
+                    out.pop();
+                }
+                (p, _) => out.push(p),
+            }
         }
+        out.join("/")
     }
 }
 
@@ -151,7 +163,9 @@ impl Loader<'_> {
                     diags.push(twice(name, info.ast.items.get(old.item)));
                 }
             }
+            params_twice(item, &mut diags);
             if let Some(items) = module_items(item) {
+                items.iter().for_each(|i| params_twice(i, &mut diags));
                 let mut own = BTreeMap::new();
                 for (k, i) in items.iter().enumerate() {
                     if let Some(name) = item_name(&i.kind)
@@ -304,6 +318,28 @@ fn twice(name: &ast::Name, old: Option<&ast::Item>) -> Diagnostic {
     match old.and_then(|i| item_name(&i.kind)) {
         Some(first) => d.label(first.span, "first declared here"),
         None => d,
+    }
+}
+
+/// Parameters and generics of one function share their names.
+fn params_twice(item: &ast::Item, diags: &mut Vec<Diagnostic>) {
+    let ast::ItemKind::Func(f) = &item.kind else { return };
+    let generics = f.generics.iter().map(|g| match g {
+        ast::Generic::Extent(n) | ast::Generic::Pack(n) | ast::Generic::DType { name: n, .. } => n,
+    });
+    let mut seen: Vec<&ast::Name> = vec![];
+    for n in generics.chain(f.params.iter().map(|p| &p.name)) {
+        match seen.iter().find(|s| s.text == n.text) {
+            Some(first) => diags.push(
+                Diagnostic::new(
+                    Code::DeclaredTwice,
+                    n.span,
+                    format!("`{}` is declared twice", n.text),
+                )
+                .label(first.span, "first declared here"),
+            ),
+            None => seen.push(n),
+        }
     }
 }
 

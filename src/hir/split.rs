@@ -65,7 +65,7 @@ pub fn forward(
     let placements = match op.role() {
         Role::Reshard => reshard(call, outs, &varying),
         Role::Complete => complete(call),
-        Role::Write => write(call, &mut conflicts, g),
+        Role::Write => write(call, &mut conflicts, g, &varying),
         Role::Local => local(call, outs, &varying),
         Role::Collect => collect(call, outs, &varying),
         _ => derived(g, op, call, outs, demand, &varying, inside, &mut conflicts),
@@ -92,13 +92,31 @@ fn complete(call: &Call) -> Vec<Placement> {
     vec![p]
 }
 
-fn write(call: &Call, conflicts: &mut Vec<Conflict>, g: &Graph) -> Vec<Placement> {
+fn write(
+    call: &Call,
+    conflicts: &mut Vec<Conflict>,
+    g: &Graph,
+    varying: &[AxisId],
+) -> Vec<Placement> {
     if let Some(tile) = call.inputs.get(1)
         && let Some((a, r)) = tile.place.partial.first()
     {
         conflicts.push(partial_conflict(g, 1, *a, r.name()));
     }
-    call.inputs.first().map(|t| t.place.clone()).into_iter().collect()
+    let Some(base) = call.inputs.first() else { return vec![] };
+    let mut p = base.place.clone();
+    // a buffer in registers or shared memory is each position's own, so it varies as its tile does
+    let own = |a: &AxisId| match p.storage {
+        Storage::Host | Storage::Gmem => false,
+        Storage::Rmem => true,
+        Storage::Smem | Storage::Tmem => {
+            let cta = g.topology.iter().position(|(l, _)| l == "cta");
+            cta.is_some_and(|c| g.meshes.axis_rank(*a) <= c)
+        }
+    };
+    let more: Vec<AxisId> = varying.iter().copied().filter(own).collect();
+    p.add_varying(more);
+    vec![p]
 }
 
 fn local(call: &Call, outs: &[TensorTy], varying: &[AxisId]) -> Vec<Placement> {
@@ -173,13 +191,8 @@ fn derived(
         take_demand(&domain, &mut dims, d, t, access, varying);
     }
     let storage = storage_of(g, op, call, inside);
-    let partial = match partials(g, op, call) {
-        Ok(p) => p,
-        Err(c) => {
-            conflicts.push(c);
-            vec![]
-        }
-    };
+    let (partial, refused) = partials(g, op, call);
+    conflicts.extend(refused);
     outs.iter()
         .enumerate()
         .map(|(o, t)| {
@@ -593,35 +606,39 @@ fn storage_of(g: &Graph, op: &dyn Op, call: &Call, inside: bool) -> Storage {
     }
 }
 
-/// The partials that operands bring along.
+/// The partials that operands bring along, and the first that the op does not pass on.
+///
+/// A refused one counts for the result where the op passes its kind: the other operand may be a
+/// carried variable, which is partial once the loop's body is known to make it so.
 fn partials(
     g: &Graph,
     op: &dyn Op,
     call: &Call,
-) -> Result<Vec<(AxisId, crate::types::placement::Reduction)>, Conflict> {
+) -> (Vec<(AxisId, crate::types::placement::Reduction)>, Option<Conflict>) {
     use crate::types::placement::Reduction as R;
     let mut out: Vec<(AxisId, R)> = vec![];
+    let mut refused = None;
     for (i, t) in call.inputs.iter().enumerate() {
         for (a, r) in &t.place.partial {
             let others = || call.inputs.iter().enumerate().filter(|(j, _)| *j != i);
             let alike = others().all(|(_, o)| o.place.partial_over(*a) == Some(*r));
             let alone = others().all(|(_, o)| o.place.partial_over(*a).is_none());
-            let fits = match op.partial_rule() {
-                PartialRule::None => false,
-                PartialRule::View => true,
-                PartialRule::Linear => *r == R::Sum && alike,
-                PartialRule::Multilinear => *r == R::Sum && alone,
-                PartialRule::Monotone => matches!(r, R::Max | R::Min) && alike,
+            let (kind, fits) = match op.partial_rule() {
+                PartialRule::None => (false, false),
+                PartialRule::View => (true, true),
+                PartialRule::Linear => (*r == R::Sum, alike),
+                PartialRule::Multilinear => (*r == R::Sum, alone),
+                PartialRule::Monotone => (matches!(r, R::Max | R::Min), alike),
             };
-            if !fits {
-                return Err(partial_conflict(g, i, *a, r.name()));
+            if !(kind && fits) && refused.is_none() {
+                refused = Some(partial_conflict(g, i, *a, r.name()));
             }
-            if !out.contains(&(*a, *r)) {
+            if kind && !out.contains(&(*a, *r)) {
                 out.push((*a, *r));
             }
         }
     }
-    Ok(out)
+    (out, refused)
 }
 
 fn partial_conflict(g: &Graph, operand: usize, a: AxisId, kind: &str) -> Conflict {

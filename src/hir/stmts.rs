@@ -39,6 +39,9 @@ impl Elab<'_> {
             }
             if let Some(t) = &b.tail {
                 out = s.expr(t);
+            } else if b.stmts.iter().any(|x| matches!(x.kind, StmtKind::Error { .. })) {
+                // the value may be in what the parser skipped
+                out = Val::Error;
             }
             s.frames.pop();
             out
@@ -229,24 +232,39 @@ impl Elab<'_> {
     fn assign_binding(&mut self, at: (usize, usize), v: Val, tspan: Span, span: Span) {
         let Some(b) = self.binding(at).cloned() else { return };
         if !b.mutable {
-            let d = Diagnostic::new(Code::NotMutable, tspan, format!("`{}` is not `mut`", b.name))
-                .label(b.span, "declared here")
-                .help(format!(
-                    "declare it `let mut {}`; a parameter is updated as `inout {}`",
-                    b.name, b.name
-                ))
-                .fix("make it mutable", b.span, format!("mut {}", b.name));
+            let mut d =
+                Diagnostic::new(Code::NotMutable, tspan, format!("`{}` is not `mut`", b.name))
+                    .label(b.span, "declared here")
+                    .help(format!(
+                        "declare it `let mut {}`; a parameter is updated as `inout {}`",
+                        b.name, b.name
+                    ));
+            // `mut` stands in a `let`; a parameter that is updated changes its callers too
+            let parameter = self.frames.get(at.0).is_some_and(|f| f.function);
+            let by_let = matches!(b.val, Val::Tensor(_) | Val::Tuple(_) | Val::Error);
+            if by_let && !parameter {
+                d = d.fix("make it mutable", b.span, format!("mut {}", b.name));
+            }
             self.push(d);
             return;
         }
         let v = match (&b.val, v) {
             (Val::Tensor(old), Val::Num(n)) => {
                 let d = self.g.ty(*old).dtype;
-                let rank0 = self.g.ty(*old).shape.is_empty();
-                if rank0 { Val::Tensor(self.constant_node(n, d, span)) } else { Val::Num(n) }
+                Val::Tensor(self.constant_node(n, d, span))
             }
             (_, v) => v,
         };
+        if std::mem::discriminant(&b.val) != std::mem::discriminant(&v)
+            && !matches!((&b.val, &v), (Val::Error, _) | (_, Val::Error))
+        {
+            let msg = format!("`{}` is {}, it is assigned {}", b.name, b.val.what(), v.what());
+            let d = Diagnostic::new(Code::BadAssign, span, msg)
+                .label(b.span, "declared here")
+                .help("a variable keeps what it is: a tensor its dtype and shape");
+            self.push(d);
+            return;
+        }
         if let (Val::Tensor(old), Val::Tensor(new)) = (&b.val, &v) {
             let (o, n) = (self.g.ty(*old).clone(), self.g.ty(*new).clone());
             let same = o.dtype == n.dtype
@@ -485,10 +503,12 @@ impl Elab<'_> {
             .collect();
         self.set_leaves(&at, &params);
         let outer = std::mem::replace(&mut self.region, region);
+        self.conditional += 1;
         self.block_frame(|s| {
             s.bind_loop_var(var, val);
             s.block(body)
         });
+        self.conditional -= 1;
         self.region = outer;
         self.check_numbers(&at, span);
         let results = self.leaves_of(&at);
@@ -825,7 +845,9 @@ impl Elab<'_> {
                 continue;
             }
             let old = dim.and_then(|d| self.g.vars.set_bounds(d, Expr::int(a), Expr::int(b)));
+            self.conditional += 1;
             let (region, v) = self.in_region(|s| s.block_frame(|s| s.expr(&arm.body)));
+            self.conditional -= 1;
             if let (Some(d), Some((l, h))) = (dim, old) {
                 self.g.vars.set_bounds(d, l, h);
             }

@@ -443,9 +443,16 @@ impl Elab<'_> {
     pub fn check_return(&mut self, t: &ast::Type, v: Val, body: &ast::Block) -> Val {
         let span = body.tail.as_ref().map_or(body.span, |e| e.span);
         if matches!(v, Val::Unit) {
-            let d = Diagnostic::new(Code::BadReturn, span, "the body has no value")
+            let last = body.stmts.last().filter(|_| body.tail.is_none());
+            let span = last.map_or(span, |s| s.span);
+            let mut d = Diagnostic::new(Code::BadReturn, span, "the body has no value")
                 .label(t.span, "a result is declared here")
                 .help("the last expression of a block, without `;`, is its value");
+            if let Some(ast::Stmt { kind: ast::StmtKind::Expr(e), span, .. }) = last
+                && e.span.end < span.end
+            {
+                d = d.fix("remove the `;`", Span { start: e.span.end, ..*span }, "");
+            }
             return self.push(d);
         }
         match self.fits(t, &v, span, "the result", t.span) {

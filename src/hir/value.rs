@@ -115,6 +115,15 @@ impl Val {
         }
     }
 
+    /// Whether a part of it stands for a reported error.
+    pub fn has_error(&self) -> bool {
+        match self {
+            Val::Error => true,
+            Val::Tuple(vs) | Val::List(vs) => vs.iter().any(Val::has_error),
+            _ => false,
+        }
+    }
+
     /// The tensors in it, left to right.
     pub fn leaves(&self, out: &mut Vec<ValueId>) {
         match self {

@@ -405,6 +405,8 @@ impl<'i> Build<'i> {
                     .label(*first_span, "the first comparison")
                     .help("join two comparisons with `&&`: `a < b && b < c`");
                 self.diags.push(d);
+                let span = lhs.span.to(rhs.span);
+                return self.node(ExprKind::Error, span);
             } else if op == BinaryOp::At && *first == BinaryOp::At {
                 let d = Diagnostic::new(Code::Syntax, op_span, "`@` does not chain")
                     .label(*first_span, "the first split")

@@ -35,7 +35,7 @@ pub enum FloatFn {
 }
 
 impl Float {
-    pub fn neg(self) -> Float {
+    pub fn negated(self) -> Float {
         match self {
             Float::Const(c) => Float::Const(-c),
             f => Float::Neg(Arc::new(f)),

@@ -88,3 +88,24 @@ fn roles_pass_values_and_buffers_through() {
     let want: Vec<f64> = t.to_f64s().iter().map(|v| v * 2.0).collect();
     assert_eq!(only(b.run(&[t])), want);
 }
+
+#[test]
+fn only_the_positions_of_a_part_write() {
+    // wg = warpgroup[w: 3], mma = wg[1..3]: inside `on mma`, wg.w is 1 or 2
+    let mut b = Build::new();
+    let x = b.param("x", f32s(&[3]));
+    let z = b.op(&ZEROS, &[], f32s(&[4, 3]));
+    let out = b.mesh(&[("w", 3)], |b, axes, c| {
+        let whole = b.g.meshes.axis(axes[0]).unwrap().mesh;
+        let (part, own) = b.part(whole, 1, 2);
+        let v = b.slice(x, vec![at(c[0].clone())], f32s(&[]));
+        let w = b.on(part, |b| vec![b.write(z, vec![at(0), at(c[0].clone())], v)]);
+        // both coordinates name one position
+        b.on(part, |b| vec![b.write(w[0], vec![at(own.add(&1.into())), at(c[0].clone())], v)])
+    });
+    b.output("output", out[0]);
+    let t = iota(&[3], 1.0);
+    let v = t.to_f64s().into_owned();
+    let want = [0.0, v[1], v[2], 0.0, v[1], 0.0, 0.0, 0.0, v[2], 0.0, 0.0, 0.0];
+    assert_eq!(only(b.run(&[t])), want);
+}

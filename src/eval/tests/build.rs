@@ -318,6 +318,26 @@ impl Build {
         self.node(NodeKind::Mesh { meshes: vec![id], body }, &[], tys)
     }
 
+    /// The positions `lo..lo + n` of a mesh with one axis, and their own coordinate.
+    pub fn part(&mut self, whole: MeshId, lo: i64, n: i64) -> (MeshId, Expr) {
+        let axis = self.g.meshes.next_axis();
+        let span = self.span();
+        let mesh = self.g.meshes.add_mesh(Mesh {
+            name: "part".into(),
+            level: "cta".into(),
+            rank: 0,
+            axes: vec![axis],
+            parent: Some(whole),
+            offset: lo.into(),
+            size: n.into(),
+            span,
+        });
+        let var = self.var("part.w", VarKind::Coord(axis.0), 0.into(), (n - 1).into());
+        let name = "part.w".to_string();
+        self.g.meshes.add_axis(MeshAxis { name, mesh, extent: n.into(), var, stride: Expr::one() });
+        (mesh, Expr::var(var))
+    }
+
     pub fn on(&mut self, part: MeshId, f: impl FnOnce(&mut Build) -> Vec<ValueId>) -> Vec<ValueId> {
         let body = self.g.add_region();
         let results = self.inside(body, f);

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod build;
+mod graphs;
 mod meshes;
 
 use build::*;

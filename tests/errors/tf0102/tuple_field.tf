@@ -10,6 +10,7 @@ module M {
 
     entry func f(x: f32[4]) -> f32[4] {
         let p = pair(x);
-        p.0 // error[TF0102]: does not name a part of a tuple
+        let q = p.0; // error[TF0102]: does not name a part of a tuple
+        x
     }
 }

@@ -10,6 +10,6 @@ module M {
     }
 
     pub func g(x: f32[4]) -> f32[4] {
-        x + y // error[TF0201]: `y` is not declared here
+        x + elsewhere // error[TF0201]: `elsewhere` is not declared here
     }
 }

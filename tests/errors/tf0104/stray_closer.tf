@@ -1,5 +1,5 @@
 //! A closing bracket with no partner.
-// no fix: an opening bracket may be missing as well
+// fixed
 
 module M {
     target "nvidia.h200_sxm";

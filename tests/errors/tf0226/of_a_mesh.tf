@@ -9,7 +9,7 @@ module M {
         let mut y = empty(f32[64]);
         mesh g = cta[r: 5] {
             let w = g.r * 16..(g.r + 1) * 16;
-            y[w] = x[w] + x[w]; // error[TF0226]
+            y[w] = x[w]; // error[TF0226]: at `g.r = 4` this is `64..80`, outside an axis of 64
         }
         y
     }

@@ -12,7 +12,7 @@ module M {
 twin Fast for M {
     extern kernel k(x: in f32[64], y: out f32[64]) from "m.ptx" entry "k";
 
-    func f(x) { // error[TF0318]: `f`
+    func f(x) { // error[TF0318]: the parameters are `(x)`, the module's are `(x, y)`
         let y = alloc(f32[64]);
         launch k(x, y) grid(1) block(64);
         y

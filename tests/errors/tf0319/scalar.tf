@@ -10,7 +10,7 @@ module M {
 }
 
 twin Fast for M {
-    extern kernel k(x: in f32[64], y: out f32[64], n: bf16) from "m.ptx" entry "k"; // error[TF0319]: `n`
+    extern kernel k(x: in f32[64], y: out f32[64], n: bf16) from "m.ptx" entry "k"; // error[TF0319]: a scalar parameter is no bf16
 
     func f(x) {
         let y = alloc(f32[64]);

@@ -16,11 +16,7 @@ func bump(inout row: f32[8]) {
 module M {
     target "nvidia.h200_sxm";
 
-    entry func f(
-        x: f32[1, 8],
-        inout kc: f32[MAX, 8],
-        inout stack: f32[3, MAX, 8],
-    ) -> f32[ctx, 8] {
+    entry func f(x: f32[1, 8], inout kc: f32[MAX, 8], inout stack: f32[3, MAX, 8]) -> f32[ctx, 8] {
         let a = append(x, inout kc);
         for i in 0..3 {
             let b = append(x, inout stack[i]);

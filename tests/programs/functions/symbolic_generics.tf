@@ -12,7 +12,7 @@ func joined<R, A, B>(x: f32[R, A], y: f32[R, B]) -> f32[R, A + B] {
 
 // reveal: a: f32[rows, 32] in gmem
 // reveal: c: f32[rows, 96] in gmem
-// reveal: d: f32[2*rows, 96] in gmem
+// reveal: d: f32[2 * rows, 96] in gmem
 module M {
     target "nvidia.h200_sxm";
 

@@ -9,7 +9,6 @@ const REAL = 7 / 2.0;
 const ROWS = ceil_div(ctx, N);
 const FLAG = TWICE > N && !(N == 4);
 type Act = bf16;
-type Row = f32[N];
 dim ctx in 1..=1024;
 
 // reveal: a: f32[16] in gmem
@@ -19,7 +18,7 @@ dim ctx in 1..=1024;
 module M {
     target "nvidia.h200_sxm";
 
-    entry func f(x: Row, y: Act[TWICE]) -> (f32[N], bf16[32], f32[3], f32[ROWS, BIG]) {
+    entry func f(x: f32[N], y: Act[TWICE]) -> (f32[N], bf16[32], f32[3], f32[ROWS, BIG]) {
         let a = x * SCALE + REAL;
         let b = y + y;
         let c = zeros(f32[HALF]);

@@ -2,7 +2,7 @@
 
 const F = 64;
 
-// reveal: up: bf16[8, 64] in gmem[8, 64 @ d.r]
+// reveal: up: bf16[8, 64] in gmem[8, (2 @ d.r, 32)]
 // reveal: y: f32[8, 32] in gmem partial(sum, d.r)
 // reveal: whole: f32[8, 32] in gmem
 module Parallel {

@@ -12,7 +12,9 @@ module M {
     target "nvidia.h200_sxm";
     topology cta = 1, thread = 32;
 
-    entry func f(x: f32[64, 64]) -> (f32[64, 64], f32[64, 64], f32[64, 64], f32[4096], f32[8, 64]) {
+    entry func f(
+        x: f32[64, 64],
+    ) -> (f32[64, 64], f32[64, 64], f32[64, 64], f32[4096], f32[8, 64]) {
         mesh g = cta[r: 1], t = thread[x: 32] {
             let s = reshard(x, smem);
             let r = reshard(x, rmem[64 @ t.x, 64]);

@@ -9,7 +9,7 @@ module Chain {
     }
 }
 
-twin Fast for Chian { // error[TF0201]: `Chian`
+twin Fast for Chian { // error[TF0318]: there is no module `Chian`
     extern kernel k(x: in f32[64], y: out f32[64]) from "m.ptx" entry "k";
 
     func f(x) {

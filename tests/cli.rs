@@ -1,0 +1,171 @@
+//! The binary as a user meets it: streams, formats and exit statuses.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+fn command(args: &[&str]) -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_tilefoundry"));
+    c.args(args).current_dir(env!("CARGO_MANIFEST_DIR"));
+    c
+}
+
+fn run(args: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command(args).output().unwrap();
+    let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
+    (status.code().unwrap(), text(stdout), text(stderr))
+}
+
+/// A file with this text, in a folder of the test's own.
+fn file(test: &str, text: &str) -> String {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    std::fs::create_dir_all(&dir).unwrap();
+    let path = dir.join("a.tf");
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+const CHAIN: &str = "examples/chain/chain.tf";
+
+const WRONG: &str = "\
+func f(x: f32[4]) -> f32[4] {
+    x + y
+}
+
+func g(x: f32[4], z: f16[4]) -> f32[4] {
+    x + z
+}
+
+func h(x: f32[4]) -> f32[4] {
+    relo(x)
+}
+";
+
+#[test]
+fn independent_errors_are_told_in_order_and_counted() {
+    let path = file("order", WRONG);
+    let (status, out, err) = run(&["compile", &path, "--message-format", "short"]);
+    assert_eq!((status, out.as_str()), (1, ""));
+    let lines: Vec<&str> = err.lines().collect();
+    assert_eq!(lines.len(), 4, "{err}");
+    for (line, (place, code)) in
+        lines.iter().zip([("2:9", "0201"), ("6:5", "0205"), ("10:5", "0202")])
+    {
+        assert!(line.starts_with(&format!("{path}:{place}: error[TF{code}]: ")), "{line}");
+    }
+    assert_eq!(lines[3], "3 errors");
+}
+
+#[test]
+fn json_is_one_object_a_line_and_human_text_has_no_colour_in_a_pipe() {
+    let path = file("json", WRONG);
+    let (_, _, err) = run(&["compile", &path, "--message-format", "json"]);
+    let codes: Vec<String> = err
+        .lines()
+        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()["code"].to_string())
+        .collect();
+    assert_eq!(codes, ["\"TF0201\"", "\"TF0205\"", "\"TF0202\""]);
+    let (_, _, err) = run(&["compile", &path]);
+    assert!(!err.contains('\u{1b}') && err.trim_end().ends_with("3 errors"), "{err}");
+    let (_, _, err) = run(&["compile", &path, "--color", "always"]);
+    assert!(err.contains('\u{1b}'));
+    let (_, _, err) = run(&["compile", &path, "--color", "never"]);
+    assert!(!err.contains('\u{1b}'));
+}
+
+#[test]
+fn every_form_is_printed() {
+    for (form, part) in [
+        ("ast", "module"),
+        ("hir", "entry func chain(x: f16[1, 4096, 2048] in gmem)"),
+        ("graph", "graph Placed.chain"),
+        ("dot", "digraph"),
+        ("json", "\"tilefoundry.graph/1\""),
+    ] {
+        let (status, out, err) = run(&["compile", CHAIN, "--emit", form]);
+        assert_eq!((status, err.as_str()), (0, ""), "{form}");
+        assert!(out.contains(part), "{form}: {out}");
+    }
+}
+
+#[test]
+fn exit_statuses() {
+    let status = |args: &[&str]| run(args).0;
+    assert_eq!(status(&["--help"]), 0);
+    assert_eq!(status(&["frobnicate"]), 2);
+    assert_eq!(status(&["compile", "absent.tf"]), 3);
+    assert_eq!(status(&["analyze", "examples/chain/chain.tf:Placed"]), 0);
+    assert_eq!(status(&["analyze", "examples/chain/chain.tf:Crowded"]), 1);
+    assert_eq!(status(&["explain", "TF0206"]), 0);
+    assert_eq!(status(&["explain", "TF9999"]), 2);
+    assert_eq!(status(&["target", "show", "nvidia.h20_sxm"]), 2);
+    assert_eq!(status(&["target", "check", "targets/nvidia.h200_sxm.toml"]), 0);
+    assert_eq!(status(&["target", "check", "absent.toml"]), 3);
+}
+
+#[test]
+fn selections_consts_and_dims_are_held_against_the_program() {
+    let says = |args: &[&str], status: i32, part: &str| {
+        let (s, _, err) = run(args);
+        assert_eq!(s, status, "{err}");
+        assert!(err.contains(part), "{err}");
+    };
+    says(&["analyze", CHAIN], 2, "choose one: `examples/chain/chain.tf:Placed`");
+    says(&["analyze", "examples/chain/chain.tf:Plaecd"], 2, "did you mean `Placed`?");
+    says(&["analyze", "examples/chain/chain.tf:Placed.chian"], 2, "did you mean `chain`?");
+    says(&["analyze", "examples/chain/chain.tf:Placed", "--dim", "n=1"], 1, "no dims");
+    let rms = "examples/rms_norm_quant/rms_norm_quant.tf";
+    says(&["compile", rms, "--const", "ROW=3"], 2, "did you mean `ROWS`?");
+    says(&["compile", rms, "--const", "ROWS=x"], 2, "is an integer, found `x`");
+    let gqa = "examples/gqa_decode/gqa_decode.tf:Decode.heads";
+    says(&["analyze", gqa], 1, "dim `ctx` in 1..=8192 needs a size");
+    says(&["analyze", gqa, "--dim", "ctx=9000"], 1, "is in 1..=8192, found 9000");
+}
+
+#[test]
+fn check_assumes_nothing() {
+    let says = |args: &[&str], status: i32, part: &str| {
+        let text = file("check", "func f(x: f32[8]) -> f32[8] { x + x }\n") + ":f";
+        let all: Vec<&str> = ["check", &text].into_iter().chain(args.iter().copied()).collect();
+        let (s, out, err) = run(&all);
+        assert_eq!(s, status, "{out}{err}");
+        assert!(format!("{out}{err}").contains(part), "{out}{err}");
+    };
+    says(&["--fn", "finite"], 2, "inputs must be stated");
+    says(&["--inputs", "random"], 1, "no predicate judges output `output`");
+    says(&["--inputs", "random", "--fn", "equal"], 1, "needs a reference");
+    says(&["--inputs", "random:x", "--fn", "finite"], 2, "a seed is an integer");
+    says(&["--inputs", "absent.npy", "--fn", "finite"], 3, "no such file");
+    says(&["--inputs", "random", "--fn", "alclose"], 1, "did you mean `allclose`?");
+    says(&["--inputs", "random", "--atol", "1", "--fn", "finite"], 2, "stands after the `--fn`");
+    says(&["--inputs", "random", "--fn", "finite"], 0, "PASS");
+    says(&["--inputs", "random", "--fn", "finite", "--json"], 0, "\"pass\": true");
+}
+
+#[test]
+fn fmt_checks_and_rewrites() {
+    let path = file("fmt", "func f( x :f32[4] )->f32[4]{x+x}\n");
+    let (status, out, _) = run(&["fmt", "--check", &path]);
+    assert_eq!((status, out.contains(":1: not formatted")), (1, true));
+    let (_, shown, _) = run(&["fmt", "--stdout", &path]);
+    assert_eq!(run(&["fmt", &path]).0, 0);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), shown);
+    assert_eq!(run(&["fmt", "--check", &path]).0, 0);
+    let mut c =
+        command(&["fmt", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    c.stdin.take().unwrap().write_all(b"func f(x:f32[4])->f32[4]{x+x}").unwrap();
+    assert_eq!(String::from_utf8(c.wait_with_output().unwrap().stdout).unwrap(), shown);
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_panic() {
+    let mut c = command(&["compile", "examples/gqa_decode/gqa_decode.tf", "--emit", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(c.stdout.take());
+    let out = c.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(0));
+    assert!(out.stderr.is_empty(), "{}", String::from_utf8_lossy(&out.stderr));
+}
