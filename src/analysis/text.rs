@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::record::{Amount, Analysis, Bound, Certainty, OpRecord, PeakRecord, Site};
-use super::units::{bytes, count, percent, time};
+use super::units::{bytes, bytes_like, count, percent, time};
 use crate::base::SourceMap;
 
 /// The report. Short, it has less than 40 lines; `full` lists every op and value.
@@ -83,7 +83,7 @@ impl Report<'_> {
                 "does not fit: {} of a {} needs {} at its peak and has {}",
                 p.storage,
                 p.owner,
-                bytes(p.allocated_in_place),
+                bytes_like(p.allocated_in_place, limit),
                 bytes(limit)
             ));
             for fit in p.would_fit.iter().take(self.limit(2)) {
