@@ -1,9 +1,10 @@
 //! What every family of the analysis looks at: the graph at stated sizes, with its walk.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use super::footprint::Roots;
 use super::machine::Machine;
 use super::record::Certainty;
 use super::trips::{self, Trips};
@@ -29,6 +30,8 @@ pub(super) struct Cx<'a> {
     extents: Vec<u128>,
     fused: HashMap<ValueId, ValueId>,
     updates: Updates,
+    /// Which values are one buffer, once it was asked for.
+    roots: OnceCell<Roots>,
     trips: RefCell<HashMap<Nest, Rc<Trips>>>,
 }
 
@@ -46,6 +49,7 @@ impl<'a> Cx<'a> {
             extents: vec![],
             fused: fused(graph),
             updates: Updates::default(),
+            roots: OnceCell::new(),
             trips: RefCell::new(HashMap::new()),
         };
         let extents: Result<Vec<u128>, Diagnostic> =
@@ -63,6 +67,15 @@ impl<'a> Cx<'a> {
                 .help("give every dim a value: `--dim NAME=VALUE`")
         })?;
         Ok(u128::try_from(n).unwrap_or(0))
+    }
+
+    /// Counts stay so small that sums of them cannot overflow.
+    pub fn checked(&self, n: u128, span: Span) -> Result<u128, Diagnostic> {
+        if n <= 1 << 100 {
+            return Ok(n);
+        }
+        Err(Diagnostic::new(Code::CountOverflow, span, "this runs or stores more than 2^100")
+            .help("check the extents and trips at the sizes given"))
     }
 
     pub fn extent(&self, a: AxisId) -> u128 {
@@ -88,6 +101,8 @@ impl<'a> Cx<'a> {
             return Ok(t.clone());
         }
         let t = trips::count(self.graph, &self.walk, frame, active, self.env, &self.vars)?;
+        let root = self.graph.scope(crate::graph::ScopeId(0)).span;
+        self.checked(t.sum(), root)?;
         let t = Rc::new(t);
         self.trips.borrow_mut().insert(key, t.clone());
         Ok(t)
@@ -105,7 +120,8 @@ impl<'a> Cx<'a> {
             return extent;
         }
         let all = self.padded(split, extent);
-        all.div_ceil(split.mesh_axes().filter(|a| keep(*a)).map(|a| self.extent(a)).product())
+        let over = split.mesh_axes().filter(|a| keep(*a)).map(|a| self.extent(a));
+        all.div_ceil(over.fold(1, u128::saturating_mul))
     }
 
     /// The axis with its padding.
@@ -134,6 +150,10 @@ impl<'a> Cx<'a> {
             n = n.saturating_mul(local);
         }
         Ok(n)
+    }
+
+    pub fn roots(&self) -> &Roots {
+        self.roots.get_or_init(|| Roots::of(self))
     }
 
     /// The op that defines a value, through a region's result.

@@ -68,10 +68,10 @@ pub(super) struct Print {
 
 /// Distinct bytes of every buffer in `gmem` that the given ops touch.
 pub(super) fn footprints<'c>(cx: &Cx, ops: impl Iterator<Item = &'c OpCost<'c>>) -> Vec<Print> {
-    let roots = Roots::of(cx);
+    let roots = cx.roots();
     let mut all: BTreeMap<ValueId, Uses> = BTreeMap::new();
     for o in ops {
-        collect(cx, &roots, o, &mut all);
+        collect(cx, roots, o, &mut all);
     }
     let outputs: BTreeMap<ValueId, &str> =
         cx.graph.outputs.iter().map(|o| (roots.find(cx, o.value), o.name.as_str())).collect();
@@ -110,12 +110,12 @@ pub(super) fn footprints<'c>(cx: &Cx, ops: impl Iterator<Item = &'c OpCost<'c>>)
 }
 
 /// Which values are one buffer: a window write's result is its base, a carried value its start.
-struct Roots {
+pub(super) struct Roots {
     parent: BTreeMap<ValueId, ValueId>,
 }
 
 impl Roots {
-    fn of(cx: &Cx) -> Roots {
+    pub fn of(cx: &Cx) -> Roots {
         let mut parent = BTreeMap::new();
         for s in &cx.walk.steps {
             let n = cx.graph.node(s.node);
@@ -318,7 +318,7 @@ fn cover(cx: &Cx, elements: u128, w: &Window) -> (u128, Certainty) {
         let sizes: Vec<u128> = group.iter().map(|i| shape.get(*i).copied().unwrap_or(1)).collect();
         let ranges: Vec<&Range> =
             group.iter().filter_map(|i| axes.get(*i).and_then(Option::as_ref)).collect();
-        let all: u128 = sizes.iter().product();
+        let all: u128 = sizes.iter().copied().fold(1, u128::saturating_mul);
         let (here, how) = match starts(cx, w, &ranges) {
             _ if ranges.is_empty() => (all, Certainty::Exact),
             Some(s) => boxes(&ranges, &s, &sizes),

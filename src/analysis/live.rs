@@ -73,6 +73,9 @@ impl Stored {
 pub(super) struct Liveness {
     pub buffers: Vec<Buffer>,
     of: HashMap<ValueId, usize>,
+    /// The frame whose loops a use of the value must not leave: of its definition, or of that of
+    /// the value it is a view of.
+    home: HashMap<ValueId, walk::FrameId>,
 }
 
 impl Liveness {
@@ -83,7 +86,7 @@ impl Liveness {
 
 pub(super) fn analyze(cx: &Cx) -> Result<Liveness, Diagnostic> {
     let (mut uses, starts) = uses(cx);
-    let mut l = Liveness { buffers: vec![], of: HashMap::new() };
+    let mut l = Liveness { buffers: vec![], of: HashMap::new(), home: HashMap::new() };
     let params: Vec<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
     for v in params {
         l.define(cx, v)?;
@@ -158,6 +161,7 @@ impl Liveness {
         };
         let end = if persistent { cx.walk.steps.len() } else { birth.step };
         self.of.insert(v, self.buffers.len());
+        self.home.insert(v, birth.frame);
         self.buffers.push(Buffer {
             value: v,
             birth,
@@ -176,11 +180,13 @@ impl Liveness {
         let source = self.of.get(&cx.walk.resolve(from)).copied();
         let shared = source.filter(|b| {
             let is_param = matches!(cx.graph.value(v).def, Def::RegionParam(..));
-            !is_param || self.handed_over(cx, *b, v, uses)
+            !is_param || self.handed_over(cx, *b, (v, from), uses)
         });
         match shared {
             Some(b) => {
-                self.of.insert(cx.walk.resolve(v), b);
+                let v = cx.walk.resolve(v);
+                self.of.insert(v, b);
+                self.home.extend(cx.walk.births.get(&v).map(|b| (v, b.frame)));
                 Ok(())
             }
             None => self.define(cx, v),
@@ -188,13 +194,20 @@ impl Liveness {
     }
 
     /// Whether a buffer's only use from the start of a loop on is that start.
-    fn handed_over(&self, cx: &Cx, buffer: usize, param: ValueId, uses: &Uses) -> bool {
+    fn handed_over(
+        &self,
+        cx: &Cx,
+        buffer: usize,
+        (param, start): (ValueId, ValueId),
+        uses: &Uses,
+    ) -> bool {
         let (Some(b), Some(birth)) = (self.buffers.get(buffer), cx.walk.births.get(&param)) else {
             return false;
         };
         let depth = |f| cx.walk.frame(f).map_or(0, |f| f.loops.len());
         // one that an outer loop carries around anew is needed for each of its trips
-        let here = depth(b.birth.frame) + 1 == depth(birth.frame);
+        let home = self.home.get(&cx.walk.resolve(start)).map_or(0, |f| depth(*f));
+        let here = home + 1 == depth(birth.frame);
         let later = self.of.iter().filter(|(_, i)| **i == buffer).any(|(v, _)| {
             let n = uses.get(v).map_or(0, |u| u.iter().filter(|(s, _)| *s >= birth.step).count());
             n > 0
@@ -214,9 +227,10 @@ impl Liveness {
             cx.is_free(op) || (op.op.role() == Role::Write && first.is_some_and(|v| !again(v)));
         for o in &op.node.outputs {
             let from = cx.updates(*o).map(|v| cx.walk.resolve(v)).or(first.filter(|_| shares));
-            match from.and_then(|v| self.of.get(&v)) {
-                Some(b) => {
-                    self.of.insert(*o, *b);
+            match from.and_then(|v| self.of.get(&v).copied().zip(self.home.get(&v).copied())) {
+                Some((b, home)) => {
+                    self.of.insert(*o, b);
+                    self.home.insert(*o, home);
                 }
                 None => self.define(cx, *o)?,
             }
@@ -229,7 +243,7 @@ impl Liveness {
         let loops = |frame| cx.walk.frame(frame).map(|f| f.loops.clone()).unwrap_or_default();
         for (v, at) in uses {
             let Some(b) = self.of.get(v).and_then(|b| self.buffers.get_mut(*b)) else { continue };
-            let outside = loops(b.birth.frame).len();
+            let outside = loops(self.home.get(v).copied().unwrap_or(b.birth.frame)).len();
             for (step, frame) in at {
                 let over = loops(*frame).get(outside).and_then(|l| cx.walk.loops.get(*l));
                 b.end = b.end.max(over.map_or(*step, |l| l.end.saturating_sub(1)));
@@ -288,7 +302,7 @@ fn stored(cx: &Cx, v: ValueId, birth: Birth) -> Result<Stored, Diagnostic> {
     };
     let fine = |axes: &[AxisId]| cx.extent_of(axes.iter().filter(|a| !coarse(**a)));
     let partial: Vec<AxisId> = place.partial.iter().map(|(a, _)| *a).collect();
-    let joined = bytes(&coarse)?;
+    let joined = cx.checked(bytes(&coarse)?, value.span)?;
     let (made, ring) = ring(cx, v);
     let live = joined.saturating_mul(fine(&place.varying)).saturating_mul(u128::from(ring));
     let (position, copies) = if in_threads {
@@ -296,6 +310,8 @@ fn stored(cx: &Cx, v: ValueId, birth: Birth) -> Result<Stored, Diagnostic> {
     } else {
         (joined, fine(&place.varying).saturating_mul(fine(&partial)))
     };
+    cx.checked(position.saturating_mul(copies).saturating_mul(u128::from(ring)), value.span)?;
+    cx.checked(live, value.span)?;
     let mut shape = vec![];
     for (i, e) in cx.shape(ty, value.span)?.into_iter().enumerate() {
         shape.push(place.axes.get(i).map_or(e, |s| cx.axis_local(s, e, &coarse)));

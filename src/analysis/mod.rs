@@ -31,9 +31,9 @@ pub use record::{Analysis, Certainty};
 pub use text::text;
 
 use crate::diag::{Code, Diagnostic};
-use crate::graph::Graph;
+use crate::graph::{Def, Graph, ValueId};
 use crate::target::Target;
-use crate::types::dim::{Env, VarId};
+use crate::types::dim::{Env, VarId, VarKind};
 use cost::OpCost;
 use cx::Cx;
 use live::Liveness;
@@ -149,6 +149,28 @@ pub fn largest_fitting(
     Some(good)
 }
 
+/// The variables that stand for numbers read from a parameter, for `--value lens=4096`: give them
+/// values in the `env` of [`analyze`] and counts are those of that value.
+pub fn data_vars(graph: &Graph, param: &str) -> Vec<VarId> {
+    let from = |v: &u32| {
+        let mut at = ValueId(*v);
+        // operands are defined before their uses
+        for _ in 0..=graph.node_count() {
+            match graph.value(at).def {
+                Def::Param(i) => return graph.params.get(i).is_some_and(|p| p.name == param),
+                Def::Node(n, _) => match graph.node(n).inputs.first() {
+                    Some(first) => at = *first,
+                    None => return false,
+                },
+                Def::RegionParam(..) => return false,
+            }
+        }
+        false
+    };
+    let data = graph.vars.iter().filter(|(_, i)| matches!(&i.kind, VarKind::Data(v) if from(v)));
+    data.map(|(id, _)| id).collect()
+}
+
 /// Adds to each exceeded capacity the largest value of each dim that fits.
 fn search_dims(graph: &Graph, env: &Env, target: Option<&Target>, capacity: &mut [PeakRecord]) {
     if capacity.iter().all(|p| !p.exceeded) {
@@ -221,7 +243,7 @@ fn records(cx: &Cx, ops: &[OpCost]) -> Vec<OpRecord> {
         let runs = o.run.trips.runs.iter().map(|(_, n)| *n).max().unwrap_or(0);
         OpRecord {
             node: match id {
-                Some(crate::graph::Def::Node(n, _)) => n.0,
+                Some(Def::Node(n, _)) => n.0,
                 _ => u32::MAX,
             },
             op: o.op.op.name().into(),
