@@ -142,7 +142,6 @@ fn paged_decode_ignores_how_keys_are_split() {
 }
 
 #[test]
-#[ignore = "uses ops that are not there yet"]
 fn mamba_prefill_leaves_what_steps_leave() {
     let consts = [("L", 16), ("CH", 4), ("NH", 4), ("P", 8), ("G", 2), ("N", 8)];
     let pre = graph("mamba2.tf", "Mamba2", "prefill", &consts);
@@ -183,7 +182,6 @@ fn mamba_prefill_leaves_what_steps_leave() {
 }
 
 #[test]
-#[ignore = "uses ops that are not there yet"]
 fn experts_by_tiles_are_the_rows_products() {
     let consts = [("H", 16), ("F", 16), ("E", 3), ("TOPK", 2), ("BM", 4), ("BN", 8), ("BK", 8)];
     let g = graph("moe.tf", "Moe", "grouped_up", &consts);
@@ -200,4 +198,54 @@ fn experts_by_tiles_are_the_rows_products() {
         (0..16).map(|k| xs[r * 16 + k] * w[(e * 16 + f) * 16 + k]).sum::<f64>()
     });
     close(&y, &Tensor::from_f64_iter(DType::Bf16, vec![18, 16], want), 0.01);
+}
+
+/// A function of the norms, on these values.
+fn norms(func: &str, inputs: &[(DType, &[usize], &[f64])]) -> Vec<f64> {
+    let g = graph("../programs/functions/norms.tf", "Norms", func, &[]);
+    let inputs: Vec<Tensor> = inputs
+        .iter()
+        .map(|(d, shape, v)| Tensor::from_f64s(*d, shape.to_vec(), v.to_vec()))
+        .collect();
+    run(&g, &Env::default(), &inputs).remove(0).to_f64s().into_owned()
+}
+
+fn near(got: &[f64], want: &[f64]) {
+    assert_eq!(got.len(), want.len());
+    let ok = |(g, w): (&f64, &f64)| {
+        (g - w).abs() <= 2e-7 * w.abs().max(1.0) || g == w || (g.is_nan() && w.is_nan())
+    };
+    assert!(got.iter().zip(want).all(ok), "{got:?}");
+}
+
+#[test]
+fn norms_of_the_library_are_what_their_formulas_say() {
+    // mean 3, variance 3.5; a row without variance is its bias
+    let x = [1.0, 2.0, 3.0, 6.0, -5.0, -5.0, -5.0, -5.0];
+    let (w, b) = ([1.0, 2.0, -1.0, 0.5], [0.0, 1.0, 10.0, -1.0]);
+    let d = DType::F32;
+    let got = norms("wide", &[(d, &[2, 4], &x), (d, &[4], &w), (d, &[4], &b)]);
+    let row = [-1.0688922796581, -0.0688922796581, 10.0, -0.1983307902564];
+    near(&got, &[&row[..], &b[..]].concat());
+    // -1.0690434, -0.0690434 and -0.1982174 rounded; -0.0703125 had the quotient been rounded too
+    let d = DType::Bf16;
+    let got = norms("narrow", &[(d, &[1, 2, 4], &x), (d, &[4], &w), (d, &[4], &b)]);
+    let row = [-1.0703125, -0.06884765625, 10.0, -0.1982421875];
+    assert_eq!(got, [&row[..], &b[..]].concat());
+
+    // columns 1, 2, 4 and 1000, -1000, 999, whose exponentials overflow
+    let x = [1.0, 1000.0, 2.0, -1000.0, 4.0, 999.0];
+    let want = [
+        [-3.1698460195563, -0.3132616875182],
+        [-2.1698460195563, -2000.3132616875182],
+        [-0.1698460195563, -1.3132616875182],
+    ];
+    near(&norms("logs", &[(DType::F32, &[3, 2], &x)]), want.as_flattened());
+    // the same rounded; -inf stays, and ln 2 is 0.6931472
+    let inf = f64::INFINITY;
+    let got = norms("last", &[(d, &[2, 3], &[0.0, 1.0, 3.0, -inf, 0.0, 0.0])]);
+    let want = [-3.171875, -2.171875, -0.169921875, -inf, -0.69140625, -0.69140625];
+    assert_eq!(got, want);
+    let got = norms("last", &[(d, &[2, 3], &[-inf, -inf, -inf, 0.0, 0.0, 0.0])]);
+    assert!(got[..3].iter().all(|v| v.is_nan()) && got[3] == -1.1015625, "{got:?}");
 }
