@@ -18,12 +18,7 @@ func log_softmax<T: float, ..B>(x: T[..B], dim: index = -1) -> T[..B] {
 
 /// `x` less its mean, over the root of the mean of the squares of that, times a weight, plus a
 /// bias. `eps` keeps the root from 0. Weight and bias join before the rounding, as in PyTorch.
-func layer_norm<T: float, ..B, N>(
-    x: T[..B, N],
-    w: T[N],
-    b: T[N],
-    eps: f32 = 1e-5,
-) -> T[..B, N] {
+func layer_norm<T: float, ..B, N>(x: T[..B, N], w: T[N], b: T[N], eps: f32 = 1e-5) -> T[..B, N] {
     let f = widen(x);
     let d = f - complete(mean(f, dim = -1, keepdim = true));
     let variance = complete(mean(square(d), dim = -1, keepdim = true));
