@@ -180,3 +180,36 @@ fn a_stated_value_replaces_the_end_of_a_range() {
     });
     assert_eq!(seen, 1);
 }
+
+/// 128 threads and 16 fit a unit by the limit of 2048 threads: 132 units hold 2112 positions.
+#[test]
+fn a_grid_that_waits_for_itself_is_resident_or_refused() {
+    let text = |positions: u32| {
+        format!(
+            r#"module M {{
+    target "nvidia.h200_sxm";
+    topology cta, thread = 128;
+
+    entry func f(x: f32[{positions}, 16]) -> f32[16] {{
+        mesh g = cta[p: {positions}] {{
+            let xr = reshard(x, rmem[{positions} @ g.p, 16]);
+            reshard(complete(sum(xr, dim = 0)), gmem)
+        }}
+    }}
+}}
+"#
+        )
+    };
+    for (positions, fits) in [(2112, true), (2113, false)] {
+        let sources = tilefoundry::session::MemorySources::one("m.tf", text(positions));
+        let s = Session::open(&sources, "m.tf", &[], Targets::default());
+        let g = s.compile(s.roots()[0]);
+        let g = g.graph.as_ref().unwrap();
+        let t = Target::builtin("nvidia.h200_sxm").unwrap();
+        let a = analyze(g, &Env::default(), Some(&t), &Options::default()).unwrap();
+        let codes: Vec<_> = refusals(g, &a).iter().map(|d| d.code).collect();
+        assert_eq!(a.fits(), fits, "{positions}");
+        let want = if fits { vec![] } else { vec![tilefoundry::diag::Code::GridNotResident] };
+        assert_eq!(codes, want);
+    }
+}

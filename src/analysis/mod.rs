@@ -31,9 +31,11 @@ pub use record::{Analysis, Certainty};
 pub use text::text;
 
 use crate::diag::{Code, Diagnostic};
-use crate::graph::{Def, Graph, ValueId};
+use crate::graph::{Def, Graph, NodeKind, ValueId};
+use crate::ops::Role;
 use crate::target::Target;
 use crate::types::dim::{Env, VarId, VarKind};
+use crate::types::placement::{AxisId, MeshId};
 use cost::OpCost;
 use cx::Cx;
 use live::Liveness;
@@ -72,7 +74,7 @@ pub fn analyze(
     if !options.no_search {
         search_dims(graph, env, target, &mut capacity);
     }
-    let launches = launches(&cx, &live);
+    let launches = launches(&cx, &live, &ops);
     let footprints = footprint::footprints(&cx, ops.iter());
     let rated = target.filter(|_| !options.no_roofline);
     let roofline = rated.map(|t| roofline::roofline(&cx, t, &ops, &launches, &footprints));
@@ -100,7 +102,21 @@ pub fn analyze(
 
 /// The capacities that are exceeded, as diagnostics with every value live at the peak.
 pub fn refusals(graph: &Graph, analysis: &Analysis) -> Vec<Diagnostic> {
-    capacity::diagnostics(graph, &analysis.capacity)
+    let mut out = capacity::diagnostics(graph, &analysis.capacity);
+    for l in analysis.launches.iter().filter(|l| l.stuck()) {
+        let (Some(at), Some(r), Some(w)) = (&l.barrier, l.resident, l.waves) else { continue };
+        let (level, n) = l.positions.first().cloned().unwrap_or_default();
+        let message = format!(
+            "the {n} positions of `{level}` wait for each other here, and only {r} fit a unit at \
+             once: they would start in {w} waves"
+        );
+        out.push(
+            Diagnostic::new(Code::GridNotResident, at.span(), message)
+                .label(l.site.span(), format!("launch {}", l.name))
+                .help("use fewer or smaller positions, or finish the reduction in a second launch"),
+        );
+    }
+    out
 }
 
 /// The peaks alone.
@@ -212,7 +228,7 @@ fn check_dims(graph: &Graph, env: &Env) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn launches(cx: &Cx, live: &Liveness) -> Vec<LaunchRecord> {
+fn launches(cx: &Cx, live: &Liveness, ops: &[OpCost]) -> Vec<LaunchRecord> {
     let unit = cx.machine.target.and_then(|t| t.grid_unit()).and_then(|u| u.count.known());
     let mut out = vec![];
     for (i, l) in cx.walk.launches.iter().enumerate() {
@@ -230,9 +246,35 @@ fn launches(cx: &Cx, live: &Liveness) -> Vec<LaunchRecord> {
             positions: ranks.iter().map(at).collect(),
             resident,
             waves: waves.and_then(|w| u64::try_from(w).ok()),
+            barrier: barrier(cx, i, &l.meshes, ops),
         });
     }
     out
+}
+
+/// Where the positions of a launch's grid first wait for each other: at a completion over an axis
+/// of the grid, or at the seam between blocks that `fuse` joins.
+fn barrier(cx: &Cx, launch: usize, meshes: &[MeshId], ops: &[OpCost]) -> Option<Site> {
+    let graph = cx.graph;
+    let over_grid = |a: &AxisId| {
+        let mesh = graph.meshes.axis(*a).and_then(|x| graph.meshes.mesh(x.mesh));
+        mesh.is_some_and(|m| cx.machine.rank(m) == cx.machine.grid)
+    };
+    let completes = ops.iter().find(|o| {
+        let partial = o.op.node.inputs.first().map(|v| &graph.ty(*v).place.partial);
+        o.run.launch == Some(launch)
+            && o.op.op.role() == Role::Complete
+            && partial.is_some_and(|p| p.iter().any(|(a, _)| over_grid(a)))
+    });
+    if let Some(o) = completes {
+        return Some(Site::new(o.op.node.span));
+    }
+    let fused = graph.nodes().find_map(|(_, n)| match &n.kind {
+        NodeKind::Mesh { meshes: m, .. } if m.as_slice() == meshes => n.hint("fuse"),
+        _ => None,
+    });
+    let many = cx.walk.launches.len() > 1;
+    fused.filter(|_| many).map(|h| Site::new(h.span))
 }
 
 fn records(cx: &Cx, ops: &[OpCost]) -> Vec<OpRecord> {

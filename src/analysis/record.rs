@@ -265,6 +265,16 @@ pub struct LaunchRecord {
     /// Grid positions that one unit holds at once, by its shared pools and limits.
     pub resident: Option<u64>,
     pub waves: Option<u64>,
+    /// Where the grid's positions first wait for each other; all of them must then be resident.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub barrier: Option<Site>,
+}
+
+impl LaunchRecord {
+    /// Whether positions would wait for others that cannot start.
+    pub fn stuck(&self) -> bool {
+        self.barrier.is_some() && self.waves.is_some_and(|w| w > 1)
+    }
 }
 
 fn pairs<S: Serializer>(v: &[(String, u128)], s: S) -> Result<S::Ok, S::Error> {
@@ -398,9 +408,9 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Whether every capacity holds.
+    /// Whether every capacity holds, and every grid with a barrier is resident at once.
     pub fn fits(&self) -> bool {
-        self.capacity.iter().all(|p| !p.exceeded)
+        self.capacity.iter().all(|p| !p.exceeded) && !self.launches.iter().any(LaunchRecord::stuck)
     }
 
     pub fn peak(&self, storage: &str, owner: &str) -> Option<&PeakRecord> {

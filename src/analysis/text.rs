@@ -265,6 +265,9 @@ impl Report<'_> {
                 let waves = if w == 1 { "wave" } else { "waves" };
                 s.push_str(&format!("; {r} fit a unit, {w} {waves}"));
             }
+            if let Some(b) = &l.barrier {
+                s.push_str(&format!("; grid barrier at {}", self.at(b)));
+            }
             self.line(&s);
         }
     }

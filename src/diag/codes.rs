@@ -106,6 +106,8 @@ codes! {
         "A storage has a capacity for each of its owners: shared memory for a CTA, the register file and 255 registers for the threads that run on it, global memory for the device. The message names the op at the peak and every value live there, largest first; values share an owner from their definition to their last use. Split finer, take a smaller tile or a shallower ring, or move a value to a larger storage.";
     CountOverflow = "0504", "count-overflow", Error, "a count is too large to be exact",
         "Counts are exact integers up to 2^100. A program whose work or bytes go beyond has an extent or a number of trips that was not meant; check the sizes it is analysed at.";
+    GridNotResident = "0505", "grid-not-resident", Error, "a grid with a barrier cannot be resident at once",
+        "`complete` over an axis of the launch grid, and the seams between blocks that `#[fuse]` joins, make all positions wait for each other. A position that has not started because the units are full would be waited for for ever, so the whole grid must fit at once: by shared memory, registers, threads and the limit of positions per unit. Use fewer positions, smaller ones, or a second launch.";
 
     // 04xx: evaluation and check
     WriteConflict = "0401", "write-conflict", Error, "two positions of a mesh write one element",
