@@ -4,11 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use tilefoundry::analysis::{Analysis, Options, analyze, refusals, text};
+use tilefoundry::analysis::{Analysis, Certainty, Options, analyze, data_vars, refusals, text};
 use tilefoundry::graph::Graph;
 use tilefoundry::hir::load::Sources;
 use tilefoundry::session::{Session, Targets, points};
 use tilefoundry::target::Target;
+use tilefoundry::types::dim::Env;
 
 struct Disk;
 
@@ -157,4 +158,25 @@ fn check(a: &Analysis) {
     for r in a.roofline.iter().flat_map(|r| &r.bounds) {
         assert_eq!(r.ps, r.rows.iter().filter_map(|x| x.ps).max());
     }
+}
+
+#[test]
+fn a_stated_value_replaces_the_end_of_a_range() {
+    let mut seen = 0;
+    with_graphs(&root().join("tests/samples/paged_decode.tf"), &mut |_, g, t| {
+        let flops = |env: &Env| {
+            let a = analyze(g, env, t, &Options::default()).unwrap();
+            let w = a.costs.work("tensor.bf16").unwrap();
+            (w.total, w.is)
+        };
+        let lens = data_vars(g, "lens");
+        assert!(!lens.is_empty());
+        let mut env = Env::default();
+        let (all, is) = flops(&env);
+        assert_eq!(is, Certainty::UpperBound);
+        lens.iter().for_each(|v| env.set(*v, 8192 / 4));
+        assert_eq!(flops(&env), (all / 4, Certainty::Exact));
+        seen += 1;
+    });
+    assert_eq!(seen, 1);
 }

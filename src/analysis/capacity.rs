@@ -76,7 +76,8 @@ fn owners<'b>(cx: &Cx, live: &'b Liveness) -> Vec<Held<'b>> {
             },
             None => (None, "the target states no capacity".to_string()),
         };
-        let level = |rank: Option<usize>| rank.map_or("host", |r| cx.machine.level(r)).to_string();
+        let nobody = if s == Storage::Host { "host" } else { "device" };
+        let level = |rank: Option<usize>| rank.map_or(nobody, |r| cx.machine.level(r)).to_string();
         if s != Storage::Rmem {
             let (limit, source) = capacity(fact.map(|f| &f.capacity));
             let name = level(cx.machine.owner(s));
@@ -236,30 +237,25 @@ fn would_fit(
         }
     }
     if matches!(h.storage, Storage::Smem | Storage::Tmem | Storage::Rmem) {
-        out.extend(finer(cx, held, found, here));
+        out.extend(finer(cx, held, found, i));
     }
     out
 }
 
-fn finer(
-    cx: &Cx,
-    held: &[Held],
-    found: &[(PeakRecord, Vec<&Buffer>)],
-    here: &[&Buffer],
-) -> Option<String> {
-    let largest = here.first()?;
+fn finer(cx: &Cx, held: &[Held], found: &[(PeakRecord, Vec<&Buffer>)], i: usize) -> Option<String> {
+    let largest = found.get(i)?.1.first()?;
     let most = largest.stored.shape.iter().copied().max()?;
-    // all owners below the device must hold it: the register file and the registers of a thread
-    let fits = |k: u128| {
-        let small = held
-            .iter()
-            .zip(found)
-            .filter(|(h, _)| matches!(h.storage, Storage::Smem | Storage::Tmem | Storage::Rmem));
-        small.into_iter().all(|(h, (_, at_peak))| {
-            let sum: u128 = at_peak.iter().map(|b| h.allocated(&b.stored, k)).sum();
-            h.limit.is_none_or(|l| sum <= u128::from(l))
-        })
+    let needs = |j: usize, k: u128| -> Option<(&Held, u128)> {
+        let (h, (_, at_peak)) = (held.get(j)?, found.get(j)?);
+        Some((h, at_peak.iter().map(|b| h.allocated(&b.stored, k)).sum()))
     };
+    // all owners below the device must hold it: the register file and the registers of a thread
+    let small = |h: &Held| matches!(h.storage, Storage::Smem | Storage::Tmem | Storage::Rmem);
+    let misses = |k: u128| {
+        let mut all = (0..held.len()).filter_map(|j| needs(j, k));
+        all.find(|(h, n)| small(h) && h.limit.is_some_and(|l| *n > u128::from(l)))
+    };
+    let fits = |k: u128| misses(k).is_none();
     let divides = |k: u128| largest.stored.shape.iter().any(|e| *e >= k && e % k == 0);
     let k = (2..=most.min(1 << 20)).find(|k| divides(*k) && fits(*k))?;
     let positions = cx
@@ -281,7 +277,20 @@ fn finer(
             format!("{} a {}", bytes(n), h.name)
         })
         .collect();
-    Some(format!("{text}: {}", sizes.join(", ")))
+    text = format!("{text}: {}", sizes.join(", "));
+    // a coarser one that is refused for another owner's sake is worth a word
+    let near = (2..k).rev().filter(|n| divides(*n)).find_map(|n| {
+        let here = needs(i, n).filter(|(h, x)| h.limit.is_some_and(|l| *x <= u128::from(l)));
+        here.and_then(|_| Some((n, misses(n)?)))
+    });
+    if let Some((n, (h, x))) = near {
+        let (name, limit) = (&h.name, u128::from(h.limit.unwrap_or(0)));
+        let positions = now.saturating_mul(n);
+        text.push_str(&format!(
+            "; {positions} {level}s would need {x} B a {name}, which has {limit} B"
+        ));
+    }
+    Some(text)
 }
 
 /// Grid positions of a launch that one unit holds at once: the least of what its pools, its
@@ -356,7 +365,7 @@ fn diagnostic(graph: &Graph, p: &PeakRecord) -> Diagnostic {
     let mut d = Diagnostic::new(Code::CapacityExceeded, p.site.span(), message)
         .here(format!("the peak is at this `{}`", p.op));
     for v in p.values.iter().take(8) {
-        let text = format!("`{}`: {} live here, {}", v.value, bytes(v.allocated), v.ty);
+        let text = format!("{} of `{}`", bytes(v.allocated), v.value);
         d = d.label(v.site.span(), text);
     }
     if p.values.len() > 8 {

@@ -24,7 +24,7 @@ use super::trips::Trips;
 use super::walk::{self, FrameId, Step};
 use crate::diag::Diagnostic;
 use crate::graph::ValueId;
-use crate::ops::facts::{Per, Resource};
+use crate::ops::facts::{AxisAccess, Per, Resource};
 use crate::ops::{Call, Role};
 use crate::types::dim::VarKind;
 use crate::types::placement::{AxisId, MeshId, Storage};
@@ -224,6 +224,10 @@ fn entry(
     let grid = joined.saturating_mul(run.count(cx, &grid_each));
     let total = local.saturating_mul(run.count(cx, &run.each));
     let logical = count(Grain::Logical)?.saturating_mul(run.logical(cx));
+    let span = cost.op.node.span;
+    for n in [grid, total, logical] {
+        cx.checked(n, span)?;
+    }
     let is = is.and(run.trips.is);
     let shared = matches!(key, Key::Read(s) | Key::Write(s) if at_grid(s));
     Ok(if shared {
@@ -258,7 +262,10 @@ fn traffic(
     let count = |grain: Grain| -> Result<u128, Diagnostic> {
         Ok(shape.touched(cx, t, grain, cost.op.node.span)?.saturating_mul(bits).div_ceil(8))
     };
-    entry(cx, cost, key, shape.is, &fine, &count)
+    // only what is reached through data is a bound
+    let by_data = t.access.axes.iter().any(|a| matches!(a, AxisAccess::Any { .. }));
+    let is = if by_data { shape.is } else { Certainty::Exact };
+    entry(cx, cost, key, is, &fine, &count)
 }
 
 /// Bytes that units send to each other.
@@ -295,8 +302,8 @@ fn communication(cx: &Cx, cost: &OpCost) -> Result<Vec<Comm>, Diagnostic> {
             |t: &TensorTy| t.place.axes.iter().position(|s| s.mesh_axes().any(|x| x == *a));
         let moved = split_by(from).is_some() && split_by(from) != split_by(to);
         let each = match (finished, moved) {
-            (true, _) => (2 * local * (n - 1)).div_ceil(n),
-            (false, true) => (local * (n - 1)).div_ceil(n),
+            (true, _) => local.saturating_mul(2 * (n - 1)).div_ceil(n),
+            (false, true) => local.saturating_mul(n - 1).div_ceil(n),
             _ => continue,
         };
         let coarse: Vec<AxisId> = active.iter().copied().filter(|x| cx.rank(*x) <= rank).collect();

@@ -1,9 +1,10 @@
 //! What every family of the analysis looks at: the graph at stated sizes, with its walk.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use super::footprint::Roots;
 use super::machine::Machine;
 use super::record::Certainty;
 use super::trips::{self, Trips};
@@ -28,6 +29,9 @@ pub(super) struct Cx<'a> {
     pub walk: Walk,
     extents: Vec<u128>,
     fused: HashMap<ValueId, ValueId>,
+    updates: Updates,
+    /// Which values are one buffer, once it was asked for.
+    roots: OnceCell<Roots>,
     trips: RefCell<HashMap<Nest, Rc<Trips>>>,
 }
 
@@ -44,11 +48,14 @@ impl<'a> Cx<'a> {
             walk,
             extents: vec![],
             fused: fused(graph),
+            updates: Updates::default(),
+            roots: OnceCell::new(),
             trips: RefCell::new(HashMap::new()),
         };
         let extents: Result<Vec<u128>, Diagnostic> =
             graph.meshes.axes().map(|(_, a)| cx.size(&a.extent, span)).collect();
         cx.extents = extents?;
+        cx.updates = Updates::of(&cx);
         Ok(cx)
     }
 
@@ -60,6 +67,15 @@ impl<'a> Cx<'a> {
                 .help("give every dim a value: `--dim NAME=VALUE`")
         })?;
         Ok(u128::try_from(n).unwrap_or(0))
+    }
+
+    /// Counts stay so small that sums of them cannot overflow.
+    pub fn checked(&self, n: u128, span: Span) -> Result<u128, Diagnostic> {
+        if n <= 1 << 100 {
+            return Ok(n);
+        }
+        Err(Diagnostic::new(Code::CountOverflow, span, "this runs or stores more than 2^100")
+            .help("check the extents and trips at the sizes given"))
     }
 
     pub fn extent(&self, a: AxisId) -> u128 {
@@ -85,6 +101,8 @@ impl<'a> Cx<'a> {
             return Ok(t.clone());
         }
         let t = trips::count(self.graph, &self.walk, frame, active, self.env, &self.vars)?;
+        let root = self.graph.scope(crate::graph::ScopeId(0)).span;
+        self.checked(t.sum(), root)?;
         let t = Rc::new(t);
         self.trips.borrow_mut().insert(key, t.clone());
         Ok(t)
@@ -102,7 +120,8 @@ impl<'a> Cx<'a> {
             return extent;
         }
         let all = self.padded(split, extent);
-        all.div_ceil(split.mesh_axes().filter(|a| keep(*a)).map(|a| self.extent(a)).product())
+        let over = split.mesh_axes().filter(|a| keep(*a)).map(|a| self.extent(a));
+        all.div_ceil(over.fold(1, u128::saturating_mul))
     }
 
     /// The axis with its padding.
@@ -133,6 +152,10 @@ impl<'a> Cx<'a> {
         Ok(n)
     }
 
+    pub fn roots(&self) -> &Roots {
+        self.roots.get_or_init(|| Roots::of(self))
+    }
+
     /// The op that defines a value, through a region's result.
     pub fn op_of(&self, v: ValueId) -> Option<OpNode<'a>> {
         match self.graph.value(self.walk.resolve(v)).def {
@@ -157,6 +180,8 @@ impl<'a> Cx<'a> {
             Role::View | Role::Local | Role::Collect => true,
             Role::Read => from.zip(to).is_some_and(|(f, t)| f.place.storage == t.place.storage),
             Role::Reshard => from.zip(to).is_some_and(|(f, t)| self.stays(f, t)),
+            // what it would write is in its place already
+            Role::Write => op.node.outputs.first().is_some_and(|o| self.updates.back.contains(o)),
             Role::Complete => from.is_some_and(|f| f.place.partial.is_empty()),
             _ => false,
         }
@@ -188,10 +213,71 @@ impl<'a> Cx<'a> {
         op.node.inputs.iter().copied().find(|v| self.fused.get(v) == Some(out))
     }
 
+    /// The value whose place an update of a window takes, where the window is put back afterwards.
+    pub fn updates(&self, v: ValueId) -> Option<ValueId> {
+        self.updates.takes.get(&v).copied()
+    }
+
     /// Whether a value is a contraction's result that an atom adds to its accumulator.
     pub fn is_fused(&self, v: ValueId) -> bool {
         self.fused.contains_key(&v)
     }
+}
+
+/// Windows that are read, updated in place and put back where they were (`inout kc[i]`): one
+/// buffer, so putting back moves nothing.
+#[derive(Default)]
+struct Updates {
+    /// Results of the window writes that put back.
+    back: HashSet<ValueId>,
+    /// By result of an elementwise update, the operand whose place it takes.
+    takes: HashMap<ValueId, ValueId>,
+}
+
+impl Updates {
+    fn of(cx: &Cx) -> Updates {
+        let mut out = Updates::default();
+        for s in &cx.walk.steps {
+            let Some(op) = OpNode::of(cx.graph.node(s.node)) else { continue };
+            if let ([base, tile], [result], Role::Write) =
+                (op.node.inputs.as_slice(), op.node.outputs.as_slice(), op.op.role())
+                && let Some(path) = path(cx, &op, *base, *tile)
+            {
+                out.back.insert(*result);
+                out.takes.extend(path);
+            }
+        }
+        out
+    }
+}
+
+/// The updates between a window's read and the write that puts it back.
+fn path(cx: &Cx, write: &OpNode, base: ValueId, tile: ValueId) -> Option<Vec<(ValueId, ValueId)>> {
+    let mut at = cx.walk.resolve(tile);
+    let mut found = vec![];
+    // each step goes to an earlier op
+    for _ in 0..cx.walk.steps.len() {
+        let op = cx.op_of(at)?;
+        let first = *op.node.inputs.first()?;
+        match op.op.role() {
+            Role::Read => {
+                let same = op.attrs.subs("subs") == write.attrs.subs("subs");
+                let from = cx.walk.resolve(first) == cx.walk.resolve(base);
+                return (same && from && cx.is_free(&op)).then_some(found);
+            }
+            Role::Write => at = cx.walk.resolve(first),
+            Role::Compute if op.op.in_place() => {
+                let (a, b) = (cx.graph.ty(first), cx.graph.ty(at));
+                if a.dtype != b.dtype || a.shape != b.shape || a.place.storage != b.place.storage {
+                    return None;
+                }
+                found.push((at, first));
+                at = cx.walk.resolve(first);
+            }
+            _ => return None,
+        }
+    }
+    None
 }
 
 /// Results of contractions that an atom accumulates: used once, by a linear elementwise op of two

@@ -13,7 +13,7 @@ use super::cost::{Key, OpCost};
 use super::cx::Cx;
 use super::record::{Certainty, FootprintRecord, Site};
 use super::trips::advance;
-use crate::graph::{Def, NodeKind, ValueId};
+use crate::graph::{Def, NodeKind, ParamKind, ValueId};
 use crate::ops::{Role, Sub};
 use crate::types::dim::{Env, Expr, VarId, VarKind};
 use crate::types::placement::Storage;
@@ -29,11 +29,20 @@ struct Range {
     end: Option<Expr>,
 }
 
+/// The window of one use, as it is followed to its buffer.
+struct Path {
+    root: ValueId,
+    /// One entry for each axis of `space`; none where the way to the buffer is not affine.
+    axes: Option<Vec<Option<Range>>>,
+    /// The value whose axes these are: the buffer, or a view that shows each of its elements once.
+    space: ValueId,
+}
+
 /// A part of a buffer that one op touches.
 #[derive(Clone, Debug)]
 struct Window {
-    /// One entry for each axis of the buffer; empty where the way there is not affine.
     axes: Option<Vec<Option<Range>>>,
+    space: ValueId,
     loops: Vec<usize>,
     /// Elements that all runs together touch at most.
     most: u128,
@@ -47,47 +56,66 @@ struct Uses {
     writes: Vec<Window>,
 }
 
+/// A footprint with the bytes of all reads and writes, repeats counted.
+pub(super) struct Print {
+    pub root: ValueId,
+    pub record: FootprintRecord,
+    pub read_total: u128,
+    pub write_total: u128,
+    /// Devices over which the buffer is split.
+    pub devices: u128,
+}
+
 /// Distinct bytes of every buffer in `gmem` that the given ops touch.
-pub(super) fn footprints<'c>(
-    cx: &Cx,
-    ops: impl Iterator<Item = &'c OpCost<'c>>,
-) -> Vec<FootprintRecord> {
-    let roots = Roots::of(cx);
+pub(super) fn footprints<'c>(cx: &Cx, ops: impl Iterator<Item = &'c OpCost<'c>>) -> Vec<Print> {
+    let roots = cx.roots();
     let mut all: BTreeMap<ValueId, Uses> = BTreeMap::new();
     for o in ops {
-        collect(cx, &roots, o, &mut all);
+        collect(cx, roots, o, &mut all);
     }
-    let outputs: HashSet<ValueId> =
-        cx.graph.outputs.iter().map(|o| roots.find(cx, o.value)).collect();
+    let outputs: BTreeMap<ValueId, &str> =
+        cx.graph.outputs.iter().map(|o| (roots.find(cx, o.value), o.name.as_str())).collect();
     let mut out = vec![];
     for (root, uses) in all {
         let value = cx.graph.value(root);
         let Ok(shape) = cx.shape(&value.ty, value.span) else { continue };
         let elements: u128 = shape.iter().copied().fold(1, u128::saturating_mul);
         let bytes = |n: u128| n.saturating_mul(u128::from(value.ty.dtype.bits())).div_ceil(8);
-        let (read, read_is) = union(cx, &shape, elements, &uses.reads);
-        let (write, write_is) = union(cx, &shape, elements, &uses.writes);
-        out.push(FootprintRecord {
-            buffer: cx.graph.value_name(root),
+        let (read, read_is) = union(cx, elements, &uses.reads);
+        let (write, write_is) = union(cx, elements, &uses.writes);
+        let all = |w: &[Window]| bytes(w.iter().map(|w| w.most).sum());
+        let owner = cx.machine.owner(Storage::Gmem);
+        let split = value.ty.place.split_axes();
+        let over = split.iter().filter(|a| owner.is_some_and(|o| cx.rank(**a) <= o));
+        let named = value.name.is_none().then(|| outputs.get(&root)).flatten();
+        let record = FootprintRecord {
+            buffer: named.map_or_else(|| cx.graph.value_name(root), |n| (*n).to_string()),
             site: Site::new(value.span),
-            persistent: matches!(value.def, Def::Param(_)) || outputs.contains(&root),
+            persistent: matches!(value.def, Def::Param(_)) || outputs.contains_key(&root),
             size: bytes(elements),
             read: bytes(read),
             read_is,
             write: bytes(write),
             write_is,
+        };
+        out.push(Print {
+            root,
+            record,
+            read_total: all(&uses.reads),
+            write_total: all(&uses.writes),
+            devices: cx.extent_of(over),
         });
     }
     out
 }
 
 /// Which values are one buffer: a window write's result is its base, a carried value its start.
-struct Roots {
+pub(super) struct Roots {
     parent: BTreeMap<ValueId, ValueId>,
 }
 
 impl Roots {
-    fn of(cx: &Cx) -> Roots {
+    pub fn of(cx: &Cx) -> Roots {
         let mut parent = BTreeMap::new();
         for s in &cx.walk.steps {
             let n = cx.graph.node(s.node);
@@ -98,6 +126,11 @@ impl Roots {
                 parent.insert(*o, *i);
             }
         }
+        for s in &cx.walk.steps {
+            for o in &cx.graph.node(s.node).outputs {
+                parent.extend(cx.updates(*o).map(|from| (*o, from)));
+            }
+        }
         for (v, from) in &cx.walk.carried {
             let is_param = matches!(cx.graph.value(*v).def, Def::RegionParam(..));
             // a loop's result is what its body made, and that comes from the start
@@ -105,7 +138,17 @@ impl Roots {
                 parent.insert(*v, *from);
             }
         }
-        Roots { parent }
+        let mut roots = Roots { parent };
+        // an inout parameter and its new value are one buffer
+        for o in &cx.graph.outputs {
+            let param = cx.graph.params.iter().find(|p| p.name == o.name);
+            let old = param.filter(|p| p.kind == ParamKind::Inout).map(|p| p.value);
+            let new = roots.find(cx, o.value);
+            if let Some(old) = old.filter(|old| *old != new) {
+                roots.parent.insert(new, old);
+            }
+        }
+        roots
     }
 
     /// The first value of the buffer, through renamings and writes.
@@ -137,8 +180,9 @@ fn collect(cx: &Cx, roots: &Roots, o: &OpCost, all: &mut BTreeMap<ValueId, Uses>
             }
             _ => (*out, Some(whole(cx, *out))),
         };
-        let (root, axes) = trace(cx, roots, base, axes);
-        let window = Window { axes, loops: loops.clone(), most: elements(e.grid, base), is: e.is };
+        let Path { root, axes, space } = trace(cx, roots, base, axes);
+        let most = elements(e.grid, base);
+        let window = Window { axes, space, loops: loops.clone(), most, is: e.is };
         all.entry(root).or_default().writes.push(window);
     }
     let operands: Vec<ValueId> = match o.op.op.role() {
@@ -152,10 +196,11 @@ fn collect(cx: &Cx, roots: &Roots, o: &OpCost, all: &mut BTreeMap<ValueId, Uses>
             (Role::Read, Some(s)) => window(cx, *v, s),
             _ => Some(whole(cx, *v)),
         };
-        let (root, axes) = trace(cx, roots, *v, axes);
+        let Path { root, axes, space } = trace(cx, roots, *v, axes);
         // an op that reads by data touches a part of its operand that only its count bounds
         let axes = axes.filter(|_| e.is != Certainty::UpperBound || o.run.trips.is == e.is);
-        let window = Window { axes, loops: loops.clone(), most: elements(e.grid, *v), is: e.is };
+        let most = elements(e.grid, *v);
+        let window = Window { axes, space, loops: loops.clone(), most, is: e.is };
         all.entry(root).or_default().reads.push(window);
     }
 }
@@ -181,29 +226,43 @@ fn window(cx: &Cx, base: ValueId, subs: &[Sub]) -> Option<Vec<Option<Range>>> {
     Some(out)
 }
 
-/// Follows a box through windows and other views to the buffer. A view of all of its source is
-/// the whole source; a window seen through another view is no box of the buffer any more.
-fn trace(
-    cx: &Cx,
-    roots: &Roots,
-    v: ValueId,
-    axes: Option<Vec<Option<Range>>>,
-) -> (ValueId, Option<Vec<Option<Range>>>) {
-    let (mut at, mut axes) = (roots.find(cx, v), axes);
-    while let Some(op) = cx.op_of(at) {
+/// Follows a box through windows and other views to the buffer. A view that shows each element of
+/// its source once keeps a window's size, so the window is counted there; a window of a window
+/// seen through a view is no box any more.
+fn trace(cx: &Cx, roots: &Roots, v: ValueId, axes: Option<Vec<Option<Range>>>) -> Path {
+    let mut path = Path { root: roots.find(cx, v), axes, space: v };
+    let mut seen_through = false;
+    while let Some(op) = cx.op_of(path.root) {
         let Some(from) = op.node.inputs.first().copied().filter(|_| cx.is_free(&op)) else { break };
-        let all = axes.as_ref().is_some_and(|a| a.iter().all(Option::is_none));
-        axes = match (op.op.role(), axes) {
-            (Role::Read, Some(inner)) => {
-                op.attrs.subs("subs").and_then(|s| compose(window(cx, from, s)?, s, &inner))
+        let all = path.axes.as_ref().is_some_and(|a| a.iter().all(Option::is_none));
+        let (axes, space) = match (op.op.role(), path.axes) {
+            (Role::Read, Some(inner)) if !seen_through => {
+                let outer = op.attrs.subs("subs").and_then(|s| Some((window(cx, from, s)?, s)));
+                (outer.and_then(|(w, s)| compose(w, s, &inner)), from)
             }
-            (Role::Reshard, a) => a,
-            _ if all => Some(whole(cx, from)),
-            _ => None,
+            (Role::Read, Some(_)) if all => {
+                seen_through = false;
+                (op.attrs.subs("subs").and_then(|s| window(cx, from, s)), from)
+            }
+            (Role::Reshard, a) if !seen_through => (a, from),
+            (Role::Reshard, a) => (a, path.space),
+            (Role::Read, _) => (None, from),
+            _ if all => (Some(whole(cx, from)), from),
+            (_, a) if count(cx, from) == count(cx, path.root) => {
+                seen_through = true;
+                (a, path.space)
+            }
+            _ => (None, from),
         };
-        at = roots.find(cx, from);
+        path = Path { root: roots.find(cx, from), axes, space };
     }
-    (at, axes)
+    path
+}
+
+/// Elements of a value.
+fn count(cx: &Cx, v: ValueId) -> Option<u128> {
+    let value = cx.graph.value(v);
+    Some(cx.shape(&value.ty, value.span).ok()?.into_iter().fold(1, u128::saturating_mul))
 }
 
 /// A window of a window: starts add up; an axis that the outer one drops is not among the inner's.
@@ -227,15 +286,18 @@ fn compose(
 }
 
 /// Elements in the union of windows.
-fn union(cx: &Cx, shape: &[u128], elements: u128, windows: &[Window]) -> (u128, Certainty) {
+fn union(cx: &Cx, elements: u128, windows: &[Window]) -> (u128, Certainty) {
     let mut kinds: Vec<&Window> = vec![];
     for w in windows {
-        let same = |k: &&&Window| k.axes.is_some() && k.axes == w.axes && k.loops == w.loops;
+        let shape = |w: &Window| &cx.graph.ty(w.space).shape;
+        let same = |k: &&&Window| {
+            k.axes.is_some() && k.axes == w.axes && k.loops == w.loops && shape(k) == shape(w)
+        };
         if !kinds.iter().any(|k| same(&k)) {
             kinds.push(w);
         }
     }
-    let counts: Vec<(u128, Certainty)> = kinds.iter().map(|w| cover(cx, shape, w)).collect();
+    let counts: Vec<(u128, Certainty)> = kinds.iter().map(|w| cover(cx, elements, w)).collect();
     if let Some(all) = counts.iter().find(|(n, is)| *n >= elements && *is == Certainty::Exact) {
         return (elements, all.1);
     }
@@ -246,8 +308,9 @@ fn union(cx: &Cx, shape: &[u128], elements: u128, windows: &[Window]) -> (u128, 
 }
 
 /// Elements that all runs of one window cover.
-fn cover(cx: &Cx, shape: &[u128], w: &Window) -> (u128, Certainty) {
-    let elements: u128 = shape.iter().copied().fold(1, u128::saturating_mul);
+fn cover(cx: &Cx, elements: u128, w: &Window) -> (u128, Certainty) {
+    let space = cx.graph.value(w.space);
+    let shape = cx.shape(&space.ty, space.span).unwrap_or_default();
     let Some(axes) = &w.axes else { return (w.most.min(elements), Certainty::UpperBound) };
     let mut n = 1u128;
     let mut is = w.is;
@@ -255,7 +318,7 @@ fn cover(cx: &Cx, shape: &[u128], w: &Window) -> (u128, Certainty) {
         let sizes: Vec<u128> = group.iter().map(|i| shape.get(*i).copied().unwrap_or(1)).collect();
         let ranges: Vec<&Range> =
             group.iter().filter_map(|i| axes.get(*i).and_then(Option::as_ref)).collect();
-        let all: u128 = sizes.iter().product();
+        let all: u128 = sizes.iter().copied().fold(1, u128::saturating_mul);
         let (here, how) = match starts(cx, w, &ranges) {
             _ if ranges.is_empty() => (all, Certainty::Exact),
             Some(s) => boxes(&ranges, &s, &sizes),
@@ -264,7 +327,8 @@ fn cover(cx: &Cx, shape: &[u128], w: &Window) -> (u128, Certainty) {
         n = n.saturating_mul(here.min(all));
         is = is.and(how);
     }
-    (n, is)
+    // no more elements than reads of them
+    (n.min(w.most), is)
 }
 
 /// The variables of an expression with all that bound them: the loops' own bounds.

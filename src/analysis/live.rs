@@ -4,7 +4,8 @@
 //! program. A view is its source's buffer and a window write its base's (where the old value is
 //! not used again). A value defined outside a loop and used inside lives to the loop's end. A
 //! carried value lives from the loop's start to its last use, its next value from there on to the
-//! end: the slot changes hands. The operands and results of an op are all live at it. An
+//! end: the slot changes hands. What a loop starts from is the carried value's buffer, unless it
+//! is used again; a loop's result is its last value's. The operands and results of an op are all live at it. An
 //! elementwise result may take the place of an operand that dies there and is no smaller.
 
 use std::collections::HashMap;
@@ -72,6 +73,9 @@ impl Stored {
 pub(super) struct Liveness {
     pub buffers: Vec<Buffer>,
     of: HashMap<ValueId, usize>,
+    /// The frame whose loops a use of the value must not leave: of its definition, or of that of
+    /// the value it is a view of.
+    home: HashMap<ValueId, walk::FrameId>,
 }
 
 impl Liveness {
@@ -81,38 +85,53 @@ impl Liveness {
 }
 
 pub(super) fn analyze(cx: &Cx) -> Result<Liveness, Diagnostic> {
-    let uses = uses(cx);
-    let mut l = Liveness { buffers: vec![], of: HashMap::new() };
+    let (mut uses, starts) = uses(cx);
+    let mut l = Liveness { buffers: vec![], of: HashMap::new(), home: HashMap::new() };
     let params: Vec<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
     for v in params {
         l.define(cx, v)?;
     }
     // loops' carried values and results are defined between steps
-    let mut between: Vec<ValueId> = cx.walk.carried.iter().map(|(v, _)| *v).collect();
-    between.sort_by_key(|v| cx.walk.births.get(v).map(|b| b.step));
+    let mut between: Vec<(ValueId, ValueId)> = cx.walk.carried.clone();
+    between.sort_by_key(|(v, _)| cx.walk.births.get(v).map(|b| b.step));
     let mut next = between.into_iter().peekable();
     for (i, step) in cx.walk.steps.iter().enumerate() {
-        let due = |v: &ValueId| cx.walk.births.get(v).is_some_and(|b| b.step <= i);
-        while let Some(v) = next.next_if(due) {
-            l.define(cx, v)?;
+        let due = |(v, _): &(ValueId, ValueId)| cx.walk.births.get(v).is_some_and(|b| b.step <= i);
+        while let Some((v, from)) = next.next_if(due) {
+            l.carry(cx, v, from, &uses)?;
         }
         if let Some(op) = OpNode::of(cx.graph.node(step.node)) {
             l.step(cx, &op, i, &uses)?;
         }
     }
-    for v in next {
-        l.define(cx, v)?;
+    for (v, from) in next {
+        l.carry(cx, v, from, &uses)?;
+    }
+    for (v, at) in starts {
+        uses.entry(v).or_default().extend(at);
     }
     l.extend(cx, &uses);
     l.reuse(cx);
     Ok(l)
 }
 
+/// How many carried values, from a step on, start from values in a buffer.
+fn starts_from(cx: &Cx, l: &Liveness, buffer: usize, step: usize) -> usize {
+    let begins = |v: &ValueId| {
+        matches!(cx.graph.value(*v).def, Def::RegionParam(..))
+            && !l.of.contains_key(v)
+            && cx.walk.births.get(v).is_some_and(|b| b.step >= step)
+    };
+    let starts = cx.walk.carried.iter().filter(|(v, _)| begins(v));
+    starts.filter(|(_, s)| l.of.get(&cx.walk.resolve(*s)) == Some(&buffer)).count()
+}
+
 type Uses = HashMap<ValueId, Vec<(usize, walk::FrameId)>>;
 
-/// The steps that use each value, region results under their own name.
-fn uses(cx: &Cx) -> Uses {
+/// The steps that use each value, region results under their own name; and the starts of loops.
+fn uses(cx: &Cx) -> (Uses, Uses) {
     let mut out: Uses = HashMap::new();
+    let mut starts: Uses = HashMap::new();
     let mut add = |v: ValueId, step, frame| {
         out.entry(cx.walk.resolve(v)).or_default().push((step, frame));
     };
@@ -121,7 +140,10 @@ fn uses(cx: &Cx) -> Uses {
         n.inputs.iter().chain(&n.uses).for_each(|v| add(*v, i, s.frame));
     }
     cx.walk.late_uses.iter().for_each(|(v, step, frame)| add(*v, *step, *frame));
-    out
+    for (v, step, frame) in &cx.walk.starts {
+        starts.entry(cx.walk.resolve(*v)).or_default().push((*step, *frame));
+    }
+    (out, starts)
 }
 
 impl Liveness {
@@ -139,6 +161,7 @@ impl Liveness {
         };
         let end = if persistent { cx.walk.steps.len() } else { birth.step };
         self.of.insert(v, self.buffers.len());
+        self.home.insert(v, birth.frame);
         self.buffers.push(Buffer {
             value: v,
             birth,
@@ -152,15 +175,62 @@ impl Liveness {
         Ok(())
     }
 
+    /// A carried value or a loop's result, with what it is taken from.
+    fn carry(&mut self, cx: &Cx, v: ValueId, from: ValueId, uses: &Uses) -> Result<(), Diagnostic> {
+        let source = self.of.get(&cx.walk.resolve(from)).copied();
+        let shared = source.filter(|b| {
+            let is_param = matches!(cx.graph.value(v).def, Def::RegionParam(..));
+            !is_param || self.handed_over(cx, *b, (v, from), uses)
+        });
+        match shared {
+            Some(b) => {
+                let v = cx.walk.resolve(v);
+                self.of.insert(v, b);
+                self.home.extend(cx.walk.births.get(&v).map(|b| (v, b.frame)));
+                Ok(())
+            }
+            None => self.define(cx, v),
+        }
+    }
+
+    /// Whether a buffer's only use from the start of a loop on is that start.
+    fn handed_over(
+        &self,
+        cx: &Cx,
+        buffer: usize,
+        (param, start): (ValueId, ValueId),
+        uses: &Uses,
+    ) -> bool {
+        let (Some(b), Some(birth)) = (self.buffers.get(buffer), cx.walk.births.get(&param)) else {
+            return false;
+        };
+        let depth = |f| cx.walk.frame(f).map_or(0, |f| f.loops.len());
+        // one that an outer loop carries around anew is needed for each of its trips
+        let home = self.home.get(&cx.walk.resolve(start)).map_or(0, |f| depth(*f));
+        let here = home + 1 == depth(birth.frame);
+        let later = self.of.iter().filter(|(_, i)| **i == buffer).any(|(v, _)| {
+            let n = uses.get(v).map_or(0, |u| u.iter().filter(|(s, _)| *s >= birth.step).count());
+            n > 0
+        });
+        !b.persistent && here && !later && starts_from(cx, self, buffer, birth.step) == 1
+    }
+
     fn step(&mut self, cx: &Cx, op: &OpNode, at: usize, uses: &Uses) -> Result<(), Diagnostic> {
         let first = op.node.inputs.first().map(|v| cx.walk.resolve(*v));
-        let again = |v: ValueId| uses.get(&v).is_some_and(|u| u.iter().any(|(s, _)| *s > at));
+        let started = |v: ValueId| {
+            let mut starts = cx.walk.starts.iter();
+            starts.any(|(s, step, _)| *step >= at && cx.walk.resolve(*s) == v)
+        };
+        let again =
+            |v: ValueId| uses.get(&v).is_some_and(|u| u.iter().any(|(s, _)| *s > at)) || started(v);
         let shares =
             cx.is_free(op) || (op.op.role() == Role::Write && first.is_some_and(|v| !again(v)));
         for o in &op.node.outputs {
-            match first.and_then(|v| self.of.get(&v)).filter(|_| shares) {
-                Some(b) => {
-                    self.of.insert(*o, *b);
+            let from = cx.updates(*o).map(|v| cx.walk.resolve(v)).or(first.filter(|_| shares));
+            match from.and_then(|v| self.of.get(&v).copied().zip(self.home.get(&v).copied())) {
+                Some((b, home)) => {
+                    self.of.insert(*o, b);
+                    self.home.insert(*o, home);
                 }
                 None => self.define(cx, *o)?,
             }
@@ -173,7 +243,7 @@ impl Liveness {
         let loops = |frame| cx.walk.frame(frame).map(|f| f.loops.clone()).unwrap_or_default();
         for (v, at) in uses {
             let Some(b) = self.of.get(v).and_then(|b| self.buffers.get_mut(*b)) else { continue };
-            let outside = loops(b.birth.frame).len();
+            let outside = loops(self.home.get(v).copied().unwrap_or(b.birth.frame)).len();
             for (step, frame) in at {
                 let over = loops(*frame).get(outside).and_then(|l| cx.walk.loops.get(*l));
                 b.end = b.end.max(over.map_or(*step, |l| l.end.saturating_sub(1)));
@@ -232,7 +302,7 @@ fn stored(cx: &Cx, v: ValueId, birth: Birth) -> Result<Stored, Diagnostic> {
     };
     let fine = |axes: &[AxisId]| cx.extent_of(axes.iter().filter(|a| !coarse(**a)));
     let partial: Vec<AxisId> = place.partial.iter().map(|(a, _)| *a).collect();
-    let joined = bytes(&coarse)?;
+    let joined = cx.checked(bytes(&coarse)?, value.span)?;
     let (made, ring) = ring(cx, v);
     let live = joined.saturating_mul(fine(&place.varying)).saturating_mul(u128::from(ring));
     let (position, copies) = if in_threads {
@@ -240,6 +310,8 @@ fn stored(cx: &Cx, v: ValueId, birth: Birth) -> Result<Stored, Diagnostic> {
     } else {
         (joined, fine(&place.varying).saturating_mul(fine(&partial)))
     };
+    cx.checked(position.saturating_mul(copies).saturating_mul(u128::from(ring)), value.span)?;
+    cx.checked(live, value.span)?;
     let mut shape = vec![];
     for (i, e) in cx.shape(ty, value.span)?.into_iter().enumerate() {
         shape.push(place.axes.get(i).map_or(e, |s| cx.axis_local(s, e, &coarse)));

@@ -31,9 +31,9 @@ pub use record::{Analysis, Certainty};
 pub use text::text;
 
 use crate::diag::{Code, Diagnostic};
-use crate::graph::Graph;
+use crate::graph::{Def, Graph, ValueId};
 use crate::target::Target;
-use crate::types::dim::{Env, VarId};
+use crate::types::dim::{Env, VarId, VarKind};
 use cost::OpCost;
 use cx::Cx;
 use live::Liveness;
@@ -90,7 +90,7 @@ pub fn analyze(
         costs: sum::costs(&cx, &all),
         unplaced_ops: all.iter().filter(unplaced).count(),
         launches,
-        footprints,
+        footprints: footprints.into_iter().map(|f| f.record).collect(),
         capacity,
         roofline,
         ops: records(&cx, &ops),
@@ -147,6 +147,28 @@ pub fn largest_fitting(
         if fits(mid) { good = mid } else { bad = mid }
     }
     Some(good)
+}
+
+/// The variables that stand for numbers read from a parameter, for `--value lens=4096`: give them
+/// values in the `env` of [`analyze`] and counts are those of that value.
+pub fn data_vars(graph: &Graph, param: &str) -> Vec<VarId> {
+    let from = |v: &u32| {
+        let mut at = ValueId(*v);
+        // operands are defined before their uses
+        for _ in 0..=graph.node_count() {
+            match graph.value(at).def {
+                Def::Param(i) => return graph.params.get(i).is_some_and(|p| p.name == param),
+                Def::Node(n, _) => match graph.node(n).inputs.first() {
+                    Some(first) => at = *first,
+                    None => return false,
+                },
+                Def::RegionParam(..) => return false,
+            }
+        }
+        false
+    };
+    let data = graph.vars.iter().filter(|(_, i)| matches!(&i.kind, VarKind::Data(v) if from(v)));
+    data.map(|(id, _)| id).collect()
 }
 
 /// Adds to each exceeded capacity the largest value of each dim that fits.
@@ -221,7 +243,7 @@ fn records(cx: &Cx, ops: &[OpCost]) -> Vec<OpRecord> {
         let runs = o.run.trips.runs.iter().map(|(_, n)| *n).max().unwrap_or(0);
         OpRecord {
             node: match id {
-                Some(crate::graph::Def::Node(n, _)) => n.0,
+                Some(Def::Node(n, _)) => n.0,
                 _ => u32::MAX,
             },
             op: o.op.op.name().into(),
@@ -254,11 +276,11 @@ fn notes(cx: &Cx, ops: &[OpCost], target: Option<&Target>) -> Vec<String> {
             .collect();
         axes.sort_unstable();
         axes.dedup();
-        out.push(format!(
-            "{} ops are whole over {}: every position there computes them again",
-            repeated.len(),
-            axes.join(", ")
-        ));
+        let (n, over) = (repeated.len(), axes.join(", "));
+        out.push(match n {
+            1 => format!("1 op is whole over {over}: every position there computes it again"),
+            _ => format!("{n} ops are whole over {over}: every position there computes them again"),
+        });
     }
     if ops.iter().any(|o| o.run.trips.is == Certainty::UpperBound) {
         out.push("trips that depend on data take the end of its range".into());
@@ -267,7 +289,10 @@ fn notes(cx: &Cx, ops: &[OpCost], target: Option<&Target>) -> Vec<String> {
         out.push("no target: capacities are not checked and nothing is rated".into());
     }
     for (_, text) in &cx.graph.assumed {
-        out.push(format!("assumed at these sizes: {text}"));
+        let line = format!("assumed at these sizes: {text}");
+        if !out.contains(&line) {
+            out.push(line);
+        }
     }
     out
 }

@@ -9,7 +9,11 @@
 //! are alike; its rate is 1/U of the device's. At `gmem`, a launch (and each op outside meshes)
 //! moves its distinct bytes once; a read of what was touched before misses at least
 //! `bytes touched since - capacity` of the last cache, for no policy keeps more. What a launch
-//! reads again beyond its distinct bytes is the last cache's traffic. Writes reach `gmem`.
+//! reads again beyond its distinct bytes is the last cache's traffic. What a loop outside meshes
+//! touches again misses at least in the share of its working set that exceeds the cache. The
+//! distinct bytes that an op writes reach `gmem`.
+//!
+//! A module on several devices is bounded by the work of one of them.
 //!
 //! Bytes in flight (Little's law): `gmem` rate <= bytes in flight / latency. In flight at one
 //! position are its rings, and the largest other read of one op.
@@ -20,17 +24,16 @@ use std::collections::BTreeMap;
 
 use super::cost::{Key, OpCost};
 use super::cx::Cx;
-use super::footprint::footprints;
-use super::record::{
-    Bound, BoundRow, Certainty, FootprintRecord, LaunchRecord, PerUnit, Ratio, Roofline,
-};
+use super::footprint::{Print, footprints};
+use super::record::{Bound, BoundRow, Certainty, LaunchRecord, PerUnit, Ratio, Roofline};
 use super::sum;
 use super::units::{bytes, time};
+use crate::graph::ValueId;
 use crate::ops::Role;
 use crate::ops::facts::Resource;
 use crate::target::{RateSet, Target};
 use crate::types::dtype::DType;
-use crate::types::placement::Storage;
+use crate::types::placement::{MeshId, Storage};
 
 const SET: RateSet = RateSet::Peak;
 
@@ -120,7 +123,7 @@ pub(super) fn roofline(
     target: &Target,
     ops: &[OpCost],
     launches: &[LaunchRecord],
-    footprints: &[FootprintRecord],
+    footprints: &[Print],
 ) -> Roofline {
     let mut bounds = vec![];
     for warm in [false, true] {
@@ -180,38 +183,27 @@ fn last_cache(target: &Target) -> Option<(&str, u128)> {
     Some((last.name.as_str(), u128::from(last.capacity.known()?.value)))
 }
 
-fn device(
-    cx: &Cx,
-    target: &Target,
-    ops: &[OpCost],
-    footprints: &[FootprintRecord],
-    warm: bool,
-) -> Bound {
+fn device(cx: &Cx, target: &Target, ops: &[OpCost], footprints: &[Print], warm: bool) -> Bound {
     let mut rows = Rows::new();
     let all: Vec<&OpCost> = ops.iter().collect();
     for (r, amount, is) in work(&all) {
         let priced = rate(target, r).and_then(|x| {
-            let t = ps(amount.div_ceil(x.divide), x.per_s).ok_or("the work overflows")?;
+            let share = amount.div_ceil(x.divide).div_ceil(devices(cx));
+            let t = ps(share, x.per_s).ok_or("the work overflows")?;
             Ok((t, x.text, x.note))
         });
         add(&mut rows, &r.name(), amount, is, priced);
     }
-    let outputs = footprints.iter().filter(|f| f.persistent);
     let (mut moved, mut is) = (0u128, Certainty::Exact);
-    for f in outputs {
-        moved += f.read + f.write;
-        is = is.and(f.read_is).and(f.write_is);
-    }
-    // results read back by the program itself need not come from gmem again
-    for f in footprints.iter().filter(|f| f.persistent && !is_input(cx, f)) {
-        moved -= f.read;
+    for f in footprints.iter().filter(|f| f.record.persistent) {
+        // results that the program reads back need not come from memory
+        let input = cx.graph.params.iter().any(|p| p.value == f.root);
+        let read = if input { f.record.read } else { 0 };
+        moved += (read + f.record.write).div_ceil(f.devices);
+        is = is.and(f.record.read_is).and(f.record.write_is);
     }
     gmem(target, &mut rows, moved, 0, is, warm);
     bound("device", warm, rows)
-}
-
-fn is_input(cx: &Cx, f: &FootprintRecord) -> bool {
-    cx.graph.params.iter().any(|p| p.name == f.buffer)
 }
 
 /// Rows of `gmem` and of the last cache for bytes that come from memory and that are read again.
@@ -275,12 +267,13 @@ fn on_units(cx: &Cx, target: &Target, ops: &[&OpCost], launch: Option<usize>, ro
     let level = cx.machine.level(cx.machine.grid);
     let busiest = |total: u128, per_unit: &[PerUnit]| -> u128 {
         // in work of a device on which every unit did as much as the busiest
-        let (Some(u), Some(l)) = (units, launch) else { return total };
+        let (Some(u), Some(l)) = (units, launch) else { return total.div_ceil(devices(cx)) };
+        let all = u.saturating_mul(devices(cx)).max(1);
         let p = sum::units(cx, l, cx.machine.grid);
         let max = per_unit.iter().find(|x| x.level == level).map_or(0, |x| x.max);
         let alike = max.checked_mul(p) == Some(total);
-        let of_unit = if alike { max * p.div_ceil(u.max(1)) } else { max };
-        of_unit.max(total.div_ceil(p.min(u).max(1))).saturating_mul(u)
+        let of_unit = if alike { max * p.div_ceil(all) } else { max };
+        of_unit.max(total.div_ceil(p.min(all))).saturating_mul(u)
     };
     for w in &costs.work {
         let resource = ops.iter().flat_map(|o| &o.entries).find_map(|e| match e.key {
@@ -335,8 +328,8 @@ fn in_flight(
         }
     }
     let here = footprints(cx, ops.iter().copied());
-    let moved: u128 = here.iter().map(|f| f.read).sum();
-    let p = sum::units(cx, l, cx.machine.grid);
+    let moved: u128 = here.iter().map(|f| f.record.read.div_ceil(f.devices)).sum();
+    let p = sum::units(cx, l, cx.machine.grid).div_ceil(devices(cx));
     let positions = p.min(units.saturating_mul(u128::from(resident.max(1))));
     let each = rings + largest;
     let flight = positions.saturating_mul(each);
@@ -350,50 +343,72 @@ fn in_flight(
     add(rows, "gmem in flight", moved, Certainty::Exact, Ok((t, text, Some(note))));
 }
 
-/// Bytes from `gmem`, and those that the last cache gives again.
+/// Devices that run the program: the positions of the meshes over levels that own memory.
+fn devices(cx: &Cx) -> u128 {
+    let outer = |m: &MeshId| {
+        cx.mesh_rank(*m).zip(cx.machine.owner(Storage::Gmem)).is_some_and(|(r, o)| r <= o)
+    };
+    let base = cx.walk.frames.first().map(|f| f.meshes.as_slice()).unwrap_or_default();
+    let meshes = base.iter().filter(|m| outer(m)).filter_map(|m| cx.graph.meshes.mesh(*m));
+    meshes.map(|m| cx.extent_of(&m.axes)).product::<u128>().max(1)
+}
+
+/// Distinct bytes of one trip of each loop outside meshes, by the innermost loop.
+fn working_sets(cx: &Cx, groups: &[(Option<usize>, Vec<&OpCost>)]) -> BTreeMap<usize, u128> {
+    let mut by: BTreeMap<usize, BTreeMap<ValueId, u128>> = BTreeMap::new();
+    for (launch, ops) in groups {
+        for o in ops.iter().filter(|_| launch.is_none()) {
+            let Some(l) = innermost(cx, o) else { continue };
+            let runs = o.run.trips.sum().max(1);
+            for f in footprints(cx, std::iter::once(*o)) {
+                let trip = f.read_total.max(f.write_total) / runs;
+                let at = by.entry(l).or_default().entry(f.root).or_default();
+                *at = (*at).max(trip);
+            }
+        }
+    }
+    by.into_iter().map(|(l, b)| (l, b.values().sum())).collect()
+}
+
+fn innermost(cx: &Cx, o: &OpCost) -> Option<usize> {
+    cx.walk.frame(o.run.frame)?.loops.last().copied()
+}
+
+/// Bytes from the `gmem` of one device, and those that its last cache gives again.
 fn traffic(
     cx: &Cx,
     target: &Target,
     groups: &[(Option<usize>, Vec<&OpCost>)],
 ) -> (u128, u128, Certainty) {
     let capacity = last_cache(target).map_or(0, |(_, n)| n);
+    let sets = working_sets(cx, groups);
     // buffers in the order of their last touch, the latest last, with the bytes touched then
-    let mut recent: Vec<(String, u128)> = vec![];
+    let mut recent: Vec<(ValueId, u128)> = vec![];
     let (mut moved, mut through, mut is) = (0u128, 0u128, Certainty::Exact);
     for (launch, ops) in groups {
-        let here = footprints(cx, ops.iter().copied());
-        let runs = match launch {
-            Some(_) => 1,
-            None => ops.iter().map(|o| o.run.trips.sum()).max().unwrap_or(1),
+        let set = ops.first().filter(|_| launch.is_none()).and_then(|o| innermost(cx, o));
+        let set = set.and_then(|l| sets.get(&l)).copied().unwrap_or(0);
+        // of what a loop touches again, a cache of this capacity keeps no more than itself
+        let lost = |again: u128| match set.checked_sub(capacity) {
+            Some(over) if set > 0 => again.saturating_mul(over) / set,
+            _ => 0,
         };
-        for f in &here {
-            let key = format!("{}@{}", f.buffer, f.site.start);
-            let before = recent.iter().rposition(|(k, _)| *k == key);
-            let miss = match before {
-                None => f.read,
-                Some(i) => {
-                    let since: u128 = recent.iter().skip(i).map(|(_, n)| n).sum();
-                    since.saturating_sub(capacity).min(f.read)
-                }
-            };
-            moved +=
-                (miss + f.write).saturating_mul(if launch.is_some() { 1 } else { once(f, runs) });
-            is = is.and(f.read_is).and(f.write_is);
-            recent.retain(|(k, _)| *k != key);
-            recent.push((key, f.read.max(f.write)));
-        }
-        for e in ops.iter().flat_map(|o| &o.entries) {
-            if matches!(e.key, Key::Read(Storage::Gmem) | Key::Write(Storage::Gmem)) {
-                through += e.total;
-            }
+        for f in footprints(cx, ops.iter().copied()) {
+            let (read, write) = (f.record.read, f.record.write);
+            let since: Option<u128> = recent
+                .iter()
+                .rposition(|(k, _)| *k == f.root)
+                .map(|i| recent.iter().skip(i).map(|(_, n)| n).sum());
+            let first = since.map_or(read, |s| s.saturating_sub(capacity).min(read));
+            let again = f.read_total.saturating_sub(read) + f.write_total.saturating_sub(write);
+            moved += (first + write + lost(again)).div_ceil(f.devices);
+            through += (f.read_total + f.write_total).div_ceil(f.devices);
+            is = is.and(f.record.read_is).and(f.record.write_is);
+            recent.retain(|(k, _)| *k != f.root);
+            recent.push((f.root, read.max(write)));
         }
     }
     (moved, through.saturating_sub(moved), is)
-}
-
-/// How often an op outside meshes moves a buffer's distinct bytes: each trip, if it is all of it.
-fn once(f: &FootprintRecord, runs: u128) -> u128 {
-    if f.read.max(f.write) >= f.size { runs } else { 1 }
 }
 
 /// What devices send to each other over the link, both directions together.

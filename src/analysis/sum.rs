@@ -15,8 +15,8 @@ use super::trips::advance;
 use super::walk;
 use crate::types::placement::{AxisId, MeshId, Storage};
 
-/// Coordinates over which the busiest unit is searched.
-const COMBINATIONS: u128 = 1 << 16;
+/// Coordinates times ops over which the busiest unit is searched.
+const COMBINATIONS: u128 = 1 << 22;
 
 /// What the units of one level do of one entry.
 struct Load {
@@ -87,7 +87,7 @@ fn busiest_of(cx: &Cx, loads: &[&Load]) -> (u128, Certainty) {
     axes.sort_unstable();
     axes.dedup();
     let combos = cx.extent_of(&axes);
-    if combos > COMBINATIONS {
+    if combos.saturating_mul(loads.len() as u128) > COMBINATIONS {
         return (loads.iter().map(|l| l.most()).sum(), Certainty::UpperBound);
     }
     let extents: Vec<i64> = axes.iter().map(|a| cx.extent(*a) as i64).collect();
@@ -112,7 +112,7 @@ pub(super) fn units(cx: &Cx, launch: usize, rank: usize) -> u128 {
         let at = by_rank.entry(cx.machine.rank(m)).or_insert(1);
         *at = (*at).max(n);
     }
-    by_rank.values().product()
+    by_rank.values().copied().fold(1, u128::saturating_mul)
 }
 
 /// Ranks of the levels that a launch opens.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::record::{Amount, Analysis, Bound, Certainty, OpRecord, PeakRecord, Site};
-use super::units::{bytes, count, percent, time};
+use super::units::{bytes, bytes_like, count, percent, time};
 use crate::base::SourceMap;
 
 /// The report. Short, it has less than 40 lines; `full` lists every op and value.
@@ -28,6 +28,7 @@ fn report(a: &Analysis, sources: &SourceMap, rows: usize) -> String {
     w.compute(a);
     w.memory(a);
     w.bounds(a);
+    w.launches(a);
     w.ops(a);
     for n in a.notes.iter().take(w.limit(4)) {
         w.line(&format!("note: {n}"));
@@ -82,7 +83,7 @@ impl Report<'_> {
                 "does not fit: {} of a {} needs {} at its peak and has {}",
                 p.storage,
                 p.owner,
-                bytes(p.allocated_in_place),
+                bytes_like(p.allocated_in_place, limit),
                 bytes(limit)
             ));
             for fit in p.would_fit.iter().take(self.limit(2)) {
@@ -231,7 +232,10 @@ impl Report<'_> {
         for b in r.bounds.iter().filter(|b| full || b.form == "cold") {
             let rows = b.rows.iter().filter(|r| r.ps.is_some()).take(self.limit(4));
             let rows: Vec<String> = rows
-                .map(|r| format!("{} {}", r.resource, time(r.ps.map_or(0.0, |p| p.as_f64()))))
+                .map(|r| {
+                    let t = time(r.ps.map_or(0.0, |p| p.as_f64()));
+                    format!("{} {t}{}", r.resource, mark(r.is))
+                })
                 .collect();
             self.line(&format!("  {:<7}{:<5} {}", b.name, b.form, rows.join(", ")));
         }
@@ -251,13 +255,27 @@ impl Report<'_> {
         }
     }
 
+    fn launches(&mut self, a: &Analysis) {
+        for l in a.launches.iter().take(self.limit(2)) {
+            let mut s = format!("launch {} at {}:", l.name, self.at(&l.site));
+            let levels: Vec<String> =
+                l.positions.iter().map(|(level, n)| format!(" {n} {level}")).collect();
+            s.push_str(&levels.join(","));
+            if let (Some(r), Some(w)) = (l.resident, l.waves) {
+                let waves = if w == 1 { "wave" } else { "waves" };
+                s.push_str(&format!("; {r} fit a unit, {w} {waves}"));
+            }
+            self.line(&s);
+        }
+    }
+
     fn ops(&mut self, a: &Analysis) {
         let weight = |o: &OpRecord| -> u128 {
             let gmem = o.costs.traffic("gmem").map_or(0, |t| t.read.total + t.write.total);
             let work: u128 = o.costs.work.iter().map(|w| w.amount.total).sum();
             gmem.saturating_mul(16).saturating_add(work)
         };
-        let mut ops: Vec<&OpRecord> = a.ops.iter().filter(|o| weight(o) > 0).collect();
+        let mut ops: Vec<&OpRecord> = a.ops.iter().filter(|o| self.full || weight(o) > 0).collect();
         if !self.full {
             ops.sort_by_key(|o| std::cmp::Reverse(weight(o)));
             ops.truncate(self.rows);
@@ -284,6 +302,9 @@ impl Report<'_> {
                     parts.push(format!("{} {}", bytes(t.read.total + t.write.total), t.storage));
                 }
             }
+            if parts.is_empty() {
+                parts.push("free".into());
+            }
             let runs = if o.runs > 1 { format!(" x{}", o.runs) } else { String::new() };
             let at = self.at(&o.site);
             self.line(&format!("  {at}  {}{runs}  {}", o.op, parts.join(", ")));
@@ -295,6 +316,15 @@ impl Report<'_> {
 fn bound_line(b: &Bound) -> String {
     let Some(t) = b.ps else { return "no bound: nothing this program uses has a rate".into() };
     let mut s = format!("at least {}, bound by {} ({})", time(t.as_f64()), b.binds, b.kind);
+    if let Some(r) = b.rows.first().filter(|r| r.is == Certainty::UpperBound) {
+        // a bound from what is only known to be at most so much
+        s = format!(
+            "about {} if all of it is used, bound by {} ({})",
+            time(t.as_f64()),
+            r.resource,
+            b.kind
+        );
+    }
     if let Some(first) = b.rows.first().filter(|r| r.resource == "gmem in flight") {
         s.push_str(&format!(": {}", first.rate));
     }

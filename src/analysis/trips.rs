@@ -30,7 +30,7 @@ impl Trips {
 
     /// The sum over the combinations.
     pub fn sum(&self) -> u128 {
-        self.runs.iter().map(|(_, n)| n).sum()
+        self.runs.iter().fold(0, |s, (_, n)| s.saturating_add(*n))
     }
 
     /// Sums over the combinations that agree on the axes for which `keep` holds.

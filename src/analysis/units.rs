@@ -5,6 +5,11 @@ pub fn bytes(n: u128) -> String {
     scaled(n as f64, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
 }
 
+/// Bytes beside a limit: in its unit, so that the two compare.
+pub fn bytes_like(n: u128, limit: u128) -> String {
+    if limit < 1024 { format!("{n} B") } else { bytes(n) }
+}
+
 /// Plain counts: `k`, `M`, `G`, `T`, `P` of `unit`.
 pub fn count(n: u128, unit: &str) -> String {
     let text = scaled(n as f64, 1000.0, &["", "k", "M", "G", "T", "P", "E"]);
@@ -64,6 +69,7 @@ mod tests {
     fn three_digits() {
         assert_eq!(bytes(0), "0 B");
         assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(bytes_like(1024, 1020), "1024 B");
         assert_eq!(bytes(131072), "128 KiB");
         assert_eq!(bytes(232_570), "227 KiB");
         assert_eq!(bytes(4_194_304), "4 MiB");

@@ -64,8 +64,10 @@ pub(super) struct Walk {
     /// What a carried value starts from, and the last value of a loop's result: `(param, start)`,
     /// `(output, result)`. One slot, but not one buffer while both are live.
     pub carried: Vec<(ValueId, ValueId)>,
-    /// Uses that no step makes: starts of loops, results of regions and of the program.
+    /// Uses that no step makes: results of regions and of the program.
     pub late_uses: Vec<(ValueId, usize, FrameId)>,
+    /// What loops start from, used just before their first step.
+    pub starts: Vec<(ValueId, usize, FrameId)>,
 }
 
 impl Walk {
@@ -102,6 +104,7 @@ pub(super) fn walk(graph: &Graph, env: &Env, machine: &Machine) -> Result<Walk, 
         alias: HashMap::new(),
         carried: vec![],
         late_uses: vec![],
+        starts: vec![],
     };
     let mut w = Walker { graph, env, out, ids: HashMap::new() };
     let mut base = Frame { meshes: module_meshes(graph), ..Frame::default() };
@@ -240,7 +243,7 @@ impl Walker<'_> {
             self.out.births.insert(*p, Birth { step: first, frame });
             self.out.carried.push((*p, *start));
             // the start is in its slot when the first trip begins
-            self.out.late_uses.push((*start, first.saturating_sub(1), outside));
+            self.out.starts.push((*start, first.saturating_sub(1), outside));
         }
         self.region(body, &inner, m)?;
         let end = self.out.steps.len();

@@ -104,6 +104,8 @@ codes! {
         "The number of trips is read from a tensor whose values have no stated range, so that nothing bounds the cost. Declare one, `lens: i32[B] range 0..=4096`, or state the value for this analysis, `--value lens=4096`.";
     CapacityExceeded = "0503", "capacity-exceeded", Error, "the values live at once do not fit their storage",
         "A storage has a capacity for each of its owners: shared memory for a CTA, the register file and 255 registers for the threads that run on it, global memory for the device. The message names the op at the peak and every value live there, largest first; values share an owner from their definition to their last use. Split finer, take a smaller tile or a shallower ring, or move a value to a larger storage.";
+    CountOverflow = "0504", "count-overflow", Error, "a count is too large to be exact",
+        "Counts are exact integers up to 2^100. A program whose work or bytes go beyond has an extent or a number of trips that was not meant; check the sizes it is analysed at.";
 
     // 04xx: evaluation and check
     WriteConflict = "0401", "write-conflict", Error, "two positions of a mesh write one element",
@@ -235,6 +237,8 @@ codes! {
         "Levels are those of the target, coarse to fine, and extents stay within the hardware's limits.";
     UnknownStorage = "0322", "unknown-storage", Error, "a storage word does not exist on the target",
         "The storages are host, gmem, smem, rmem and tmem; a target has some of them.";
+    WriteOverlap = "0323", "write-overlap", Error, "positions of a mesh certainly write the same elements",
+        "`out[window] = tile` is done by every position on which the window or the tile depends, so their windows must not overlap:\n\n    out[g.p * 64..(g.p + 1) * 64] = tile;   // each position its own\n    out[0..64] = tile;                      // refused where tile differs between positions\n    out[g.p * 32..g.p * 32 + 64] = tile;    // refused: neighbours share 32 elements\n\nWhere the indices do not decide, the evaluator watches and names the two positions.";
 }
 
 #[cfg(test)]

@@ -58,6 +58,8 @@ pub struct Elab<'p> {
     pub exact: bool,
     /// Consts and types are folded here: no tensors.
     pub constant: bool,
+    /// Loops and arms around: what stands in them may never run.
+    pub conditional: u32,
     depth: u32,
 }
 
@@ -86,6 +88,7 @@ impl<'p> Elab<'p> {
             twin: None,
             exact: false,
             constant: false,
+            conditional: 0,
             depth: 0,
         }
     }

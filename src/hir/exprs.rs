@@ -6,7 +6,7 @@ use crate::base::Span;
 use crate::diag::{Code, Diagnostic, did_you_mean};
 use crate::ops::{Attr, Attrs, Sub, operators};
 use crate::syntax::ast::{self, BinaryOp, ExprKind, UnaryOp};
-use crate::types::dim::{Decision, Expr};
+use crate::types::dim::{Decision, Env, Expr, VarId, VarKind};
 use crate::types::dtype::DType;
 use crate::types::num::{Float, FloatFn, FloatOp, Num};
 
@@ -598,9 +598,65 @@ impl Elab<'_> {
             return None;
         }
         if low == Decision::Unknown || high == Decision::Unknown {
+            if let Some((at, s, e)) = self.position_outside(start, stop, extent) {
+                let msg = format!("at `{at}` this is `{s}..{e}`, outside an axis of {n}");
+                self.diags.push(
+                    Diagnostic::new(Code::WindowBounds, span, msg)
+                        .help("`tile(.., pad = v)` makes windows that may reach past the end"),
+                );
+                return None;
+            }
             self.g.assumed.push((span, format!("`{a}..{b}` lies within an axis of `{n}`")));
         }
         Some(())
+    }
+}
+
+impl Elab<'_> {
+    /// A position that certainly runs and reaches outside: its coordinates, start and end. Sought
+    /// where nothing but coordinates of constant range is involved.
+    fn position_outside(
+        &self,
+        start: &Expr,
+        stop: &Expr,
+        extent: &Expr,
+    ) -> Option<(String, i64, i64)> {
+        /// Positions looked at.
+        const MOST: i64 = 1 << 14;
+        if self.conditional > 0 {
+            return None;
+        }
+        let n = extent.as_int()?;
+        let mut vars: Vec<VarId> = start.vars().into_iter().chain(stop.vars()).collect();
+        vars.sort_unstable();
+        vars.dedup();
+        let mut counts = vec![];
+        for v in &vars {
+            let info = self.g.vars.get(*v)?;
+            match info.kind {
+                VarKind::Coord(_) => counts.push(info.hi.as_int()?.checked_add(1)?),
+                _ => return None,
+            }
+        }
+        let all = counts.iter().try_fold(1i64, |p, c| p.checked_mul(*c))?;
+        let mut env = Env::default();
+        for i in 0..all.min(MOST) {
+            // the last positions are the likeliest
+            let mut rest = all - 1 - i;
+            for (v, c) in vars.iter().zip(&counts) {
+                env.set(*v, rest % c);
+                rest /= c;
+            }
+            let (a, b) = (start.eval(&env)?, stop.eval(&env)?);
+            if a < 0 || b > n {
+                let at: Vec<String> = vars
+                    .iter()
+                    .filter_map(|v| Some(format!("{} = {}", self.g.vars.name(*v), env.get(*v)?)))
+                    .collect();
+                return Some((at.join(", "), a, b));
+            }
+        }
+        None
     }
 }
 

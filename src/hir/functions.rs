@@ -40,6 +40,7 @@ pub fn compile(p: &Program, func: ItemRef) -> Compiled {
     if !errors(&e.diags) {
         let more = super::place::run(&mut e.g, &e.annotated);
         e.diags.extend(more);
+        e.diags.extend(super::writes::check(&e.g));
     }
     e.diags.dedup();
     let attached = e.g.regions().all(|(r, x)| r == e.g.root || x.owner.is_some());

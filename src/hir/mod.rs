@@ -32,6 +32,7 @@ pub mod twins;
 pub mod types;
 pub mod value;
 pub mod weights;
+pub mod writes;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};

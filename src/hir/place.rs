@@ -10,9 +10,9 @@ use super::split::{self, Conflict, Demand};
 use crate::base::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::graph::{Def, Graph, NodeId, NodeKind, RegionId, ValueId};
-use crate::ops::{Call, Role};
-use crate::types::dim::{Expr, VarKind};
-use crate::types::placement::{AxisId, AxisSplit, MeshId, Placement, Storage};
+use crate::ops::{Call, EvalCx, OutTy, Role};
+use crate::types::dim::{Env, Expr, VarKind};
+use crate::types::placement::{AxisId, AxisSplit, MeshId, Placement, Reduction, Storage};
 use crate::types::ty::TensorTy;
 
 /// Rounds after which a placement that still moves is reported as it stands.
@@ -277,7 +277,7 @@ impl Pass<'_> {
             if !start.is_split() && next.is_split() && start.storage == next.storage {
                 place.axes = next.axes.clone();
             }
-            if start.partial.is_empty() && self.is_created(*i) {
+            if start.partial.is_empty() && next.partial.iter().all(|(_, r)| self.starts(*i, *r)) {
                 place.partial = next.partial.clone();
             }
             place.add_varying(next.varying.iter().copied());
@@ -330,22 +330,52 @@ impl Pass<'_> {
         false
     }
 
-    /// Whether a value is made from attributes alone.
-    fn is_created(&self, v: ValueId) -> bool {
-        match self.g.value(v).def {
-            Def::Node(n, _) => match &self.g.node(n).kind {
-                NodeKind::Op { op, .. } => matches!(op.role(), Role::Create | Role::Empty),
-                NodeKind::Const(_) => true,
-                _ => false,
+    /// Whether every position may start a partial from a value of its own: the kind's identity,
+    /// or, where repetition changes nothing, anything made from attributes alone.
+    fn starts(&self, v: ValueId, r: Reduction) -> bool {
+        let Def::Node(n, _) = self.g.value(v).def else { return false };
+        let node = self.g.node(n);
+        let identity = match r {
+            Reduction::Sum => 0.0,
+            Reduction::Prod => 1.0,
+            _ => {
+                return match &node.kind {
+                    NodeKind::Op { op, .. } => matches!(op.role(), Role::Create | Role::Empty),
+                    NodeKind::Const(_) => true,
+                    _ => false,
+                };
+            }
+        };
+        let value = match &node.kind {
+            NodeKind::Const(c) => c.eval_f64(&Env::default()),
+            NodeKind::Op { op, attrs } if op.role() == Role::Create => match attrs.num("value") {
+                Some(c) => c.eval_f64(&Env::default()),
+                // what it gives at rank 0 it gives everywhere
+                None => {
+                    let outs = [OutTy { dtype: self.g.ty(v).dtype, shape: vec![] }];
+                    let (inputs, env) = (&[][..], &Env::default());
+                    let (wide, exact_order) = (false, false);
+                    let cx = EvalCx { inputs, attrs, env, outs: &outs, wide, exact_order };
+                    op.eval(&cx).ok().and_then(|t| {
+                        t.first().filter(|t| t.shape().is_empty()).map(|t| t.get_f64(0))
+                    })
+                }
             },
-            _ => false,
-        }
+            _ => None,
+        };
+        value == Some(identity)
     }
 
     fn check_back_edge(&mut self, p: ValueId, r: ValueId, span: Span) {
         let (a, b) = (self.g.ty(p).clone(), self.g.ty(r).clone());
         if same_axes(&a.place.axes, &b.place.axes) && a.place.partial == b.place.partial {
             return;
+        }
+        let at = self.g.value(r).span;
+        if same_axes(&a.place.axes, &b.place.axes)
+            && self.diags.iter().any(|d| d.code == Code::PartialOperand && d.span() == Some(at))
+        {
+            return; // the cause is said
         }
         let name = self.g.value_name(p);
         let show = |t: &TensorTy| t.place.show(&t.shape, &self.g.vars, &self.g.meshes);

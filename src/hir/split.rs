@@ -65,7 +65,7 @@ pub fn forward(
     let placements = match op.role() {
         Role::Reshard => reshard(call, outs, &varying),
         Role::Complete => complete(call),
-        Role::Write => write(call, &mut conflicts, g),
+        Role::Write => write(call, &mut conflicts, g, &varying),
         Role::Local => local(call, outs, &varying),
         Role::Collect => collect(call, outs, &varying),
         _ => derived(g, op, call, outs, demand, &varying, inside, &mut conflicts),
@@ -92,13 +92,31 @@ fn complete(call: &Call) -> Vec<Placement> {
     vec![p]
 }
 
-fn write(call: &Call, conflicts: &mut Vec<Conflict>, g: &Graph) -> Vec<Placement> {
+fn write(
+    call: &Call,
+    conflicts: &mut Vec<Conflict>,
+    g: &Graph,
+    varying: &[AxisId],
+) -> Vec<Placement> {
     if let Some(tile) = call.inputs.get(1)
         && let Some((a, r)) = tile.place.partial.first()
     {
         conflicts.push(partial_conflict(g, 1, *a, r.name()));
     }
-    call.inputs.first().map(|t| t.place.clone()).into_iter().collect()
+    let Some(base) = call.inputs.first() else { return vec![] };
+    let mut p = base.place.clone();
+    // a buffer in registers or shared memory is each position's own, so it varies as its tile does
+    let own = |a: &AxisId| match p.storage {
+        Storage::Host | Storage::Gmem => false,
+        Storage::Rmem => true,
+        Storage::Smem | Storage::Tmem => {
+            let cta = g.topology.iter().position(|(l, _)| l == "cta");
+            cta.is_some_and(|c| g.meshes.axis_rank(*a) <= c)
+        }
+    };
+    let more: Vec<AxisId> = varying.iter().copied().filter(own).collect();
+    p.add_varying(more);
+    vec![p]
 }
 
 fn local(call: &Call, outs: &[TensorTy], varying: &[AxisId]) -> Vec<Placement> {

@@ -503,10 +503,12 @@ impl Elab<'_> {
             .collect();
         self.set_leaves(&at, &params);
         let outer = std::mem::replace(&mut self.region, region);
+        self.conditional += 1;
         self.block_frame(|s| {
             s.bind_loop_var(var, val);
             s.block(body)
         });
+        self.conditional -= 1;
         self.region = outer;
         self.check_numbers(&at, span);
         let results = self.leaves_of(&at);
@@ -843,7 +845,9 @@ impl Elab<'_> {
                 continue;
             }
             let old = dim.and_then(|d| self.g.vars.set_bounds(d, Expr::int(a), Expr::int(b)));
+            self.conditional += 1;
             let (region, v) = self.in_region(|s| s.block_frame(|s| s.expr(&arm.body)));
+            self.conditional -= 1;
             if let (Some(d), Some((l, h))) = (dim, old) {
                 self.g.vars.set_bounds(d, l, h);
             }

@@ -365,6 +365,11 @@ impl Expr {
 }
 
 impl Atom {
+    /// The atom alone.
+    pub fn expr(&self) -> Expr {
+        Expr { terms: vec![(vec![self.clone()], 1)] }
+    }
+
     fn eval(&self, env: &Env) -> Option<i64> {
         match self {
             Atom::Var(v) => env.get(*v),

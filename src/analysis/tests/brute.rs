@@ -180,3 +180,158 @@ fn tiles_in_grouped_order_cover_the_result_once() {
     let w = &a.costs.work("fma.f32").unwrap().per_unit[0];
     assert_eq!(w.max, (6 * bm * bn) as u128);
 }
+
+#[test]
+fn a_window_put_back_where_it_was_moves_nothing() {
+    use crate::graph::ParamKind;
+    let mut b = Build::new();
+    let (layers, n) = (5, 16);
+    let kc = b.g.add_param("kc", ParamKind::Inout, ty(DType::F32, &[layers, n]), span());
+    let last = b.repeat((Expr::zero(), Expr::int(layers), 1), &[kc], |b, i, c| {
+        let at = [(i, 1), (Expr::zero(), n)];
+        let w = b.read(c[0], &at, ty(DType::F32, &[1, n]));
+        let new = b.op(&ADD, &[w, w], ty(DType::F32, &[1, n]));
+        vec![b.write(c[0], new, &at)]
+    });
+    b.g.outputs.push(crate::graph::Output { name: "kc".into(), value: last[0] });
+    let a = run(&b.g);
+    let size = (layers * n * 4) as u128;
+    let t = a.costs.traffic("gmem").unwrap();
+    assert_eq!((t.read.total, t.write.total), (2 * size, size));
+    let f = &a.footprints;
+    assert_eq!((f.len(), f[0].buffer.as_str()), (1, "kc"));
+    assert_eq!((f[0].read, f[0].write), (size, size));
+    assert_eq!((f[0].read_is, f[0].write_is), (Certainty::Exact, Certainty::Exact));
+    assert_eq!(a.peak("gmem", "gpu").unwrap().live, size);
+    // elsewhere it is a copy
+    let mut b = Build::new();
+    let x = b.param("x", ty(DType::F32, &[4, n]));
+    let w = b.read(x, &[(Expr::zero(), 1), (Expr::zero(), n)], ty(DType::F32, &[1, n]));
+    let new = b.op(&ADD, &[w, w], ty(DType::F32, &[1, n]));
+    let y = b.write(x, new, &[(Expr::int(2), 1), (Expr::zero(), n)]);
+    let a = run(&b.finish(y));
+    assert_eq!(a.costs.traffic("gmem").unwrap().write.total, 2 * 64);
+}
+
+#[test]
+fn windows_of_a_view_are_counted_there() {
+    let mut b = Build::new();
+    let x = b.param("x", ty(DType::F32, &[6, 10]));
+    let v = b.op(&VIEW, &[x], ty(DType::F32, &[60]));
+    let (g, gx) = b.mesh("cta", 2, &[("g.p", 4)]);
+    let start = b.coord(gx[0]).scale(9);
+    let mut t = placed(DType::F32, &[12], Storage::Rmem, &[&[]]);
+    t.place.varying = vec![gx[0]];
+    let mut w = ty(DType::F32, &[12]);
+    w.place.varying = vec![gx[0]];
+    let out = b.in_mesh(&[g], |b| {
+        let r = b.read(v, &[(start, 12)], w);
+        b.op(&ADD, &[r, r], t.clone())
+    });
+    let a = run(&b.finish(out));
+    let f = a.footprints.iter().find(|f| f.buffer == "x").unwrap();
+    // 0..12, 9..21, 18..30, 27..39
+    assert_eq!((f.read, f.read_is), (39 * 4, Certainty::Exact));
+}
+
+/// A random placement of `[6k, 4m]` on meshes of CTAs and threads, against enumeration.
+fn enumerated(rows: i64, cols: i64, (a, b, t): (i64, i64, i64), pick: u32) -> (Graph, [u128; 3]) {
+    let mut g = Build::new();
+    let x = g.param("x", ty(DType::F32, &[rows, cols]));
+    let (m, gx) = g.mesh("cta", 2, &[("g.a", a), ("g.b", b)]);
+    let (th, tx) = g.mesh("thread", 5, &[("t.x", t)]);
+    // bits choose which axis each mesh axis splits: rows, columns or none
+    let axes = [(gx[0], a), (gx[1], b), (tx[0], t)];
+    let (mut r, mut c) = (vec![], vec![]);
+    let mut owner = vec![];
+    for (i, (axis, n)) in axes.iter().enumerate() {
+        let way = (pick / 3u32.pow(i as u32)) % 3;
+        owner.push((way, *n));
+        match way {
+            0 => r.push((*n, Some(*axis))),
+            1 => c.push((*n, Some(*axis))),
+            _ => {}
+        }
+    }
+    let product = |f: &[(i64, Option<_>)]| f.iter().map(|(n, _)| n).product::<i64>();
+    let (lr, lc) = (rows / product(&r), cols / product(&c));
+    r.push((lr, None));
+    c.push((lc, None));
+    let t = placed(DType::F32, &[rows, cols], Storage::Rmem, &[&r, &c]);
+    let out = g.in_mesh(&[m, th], |g| {
+        let xr = g.op(&RESHARD, &[x], t.clone());
+        g.op(&ADD, &[xr, xr], t.clone())
+    });
+    // every position's points, and the elements that each CTA fetches
+    let (mut points, mut fetched) = (0u128, 0u128);
+    for i in 0..a * b {
+        let mut here = HashSet::new();
+        for z in 0..owner[2].1 {
+            let coords = [i / b, i % b, z];
+            let (mut rb, mut cb, mut rs, mut cs) = (0, 0, rows, cols);
+            for ((way, n), at) in owner.iter().zip(coords) {
+                match way {
+                    0 => {
+                        rs /= n;
+                        rb += at * rs;
+                    }
+                    1 => {
+                        cs /= n;
+                        cb += at * cs;
+                    }
+                    _ => {}
+                }
+            }
+            points += (rs * cs) as u128;
+            here.extend((rb..rb + rs).flat_map(|y| (cb..cb + cs).map(move |x| (y, x))));
+        }
+        fetched += here.len() as u128;
+    }
+    (g.finish(out), [points, fetched * 4, (rows * cols) as u128])
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+    #[test]
+    fn placements_count_as_enumerated(
+        a in 1i64..4, b in 1i64..4, t in 1i64..5, k in 1i64..3, pick in 0u32..27,
+    ) {
+        let (g, [points, fetched, logical]) = enumerated(a * b * t * k, a * b * t, (a, b, t), pick);
+        let r = run(&g);
+        let w = r.costs.work("fma.f32").unwrap();
+        proptest::prop_assert_eq!((w.total, w.logical), (points, logical));
+        proptest::prop_assert_eq!(r.costs.traffic("gmem").unwrap().read.total, fetched);
+    }
+
+    /// Trips of a triangular nest, and the union of its windows.
+    #[test]
+    fn nests_count_as_enumerated(p in 1i64..5, n in 1i64..30, step in 1i64..5, len in 1i64..6) {
+        let mut b = Build::new();
+        let x = b.param("x", ty(DType::F32, &[64]));
+        let (g, gx) = b.mesh("cta", 2, &[("g.p", p)]);
+        let c = b.coord(gx[0]);
+        let mut t = placed(DType::F32, &[len], Storage::Rmem, &[&[]]);
+        t.place.varying = gx.clone();
+        let mut w = ty(DType::F32, &[len]);
+        w.place.varying = gx;
+        let out = b.in_mesh(&[g], |b| {
+            let z = b.op(&ZEROS, &[], t.clone());
+            b.repeat((c, Expr::int(n), step), &[z], |b, i, v| {
+                let r = b.read(x, &[(i.scale(2), len)], w.clone());
+                vec![b.op(&ADD, &[v[0], r], t.clone())]
+            })[0]
+        });
+        let a = run(&b.finish(out));
+        let (mut runs, mut seen) = (0u128, HashSet::new());
+        for q in 0..p {
+            for i in (q..n).step_by(step as usize) {
+                runs += 1;
+                seen.extend((2 * i..2 * i + len).filter(|e| *e < 64));
+            }
+        }
+        let total = a.costs.work("fma.f32").map_or(0, |w| w.total);
+        proptest::prop_assert_eq!(total, runs * len as u128);
+        let f = a.footprints.iter().find(|f| f.buffer == "x").unwrap();
+        proptest::prop_assert_eq!(f.read, seen.len() as u128 * 4);
+    }
+}

@@ -38,6 +38,7 @@ pub static COMPLETE: TestOp = TestOp("complete", Kind::Move(Role::Complete));
 pub static ZEROS: TestOp = TestOp("zeros", Kind::Move(Role::Create));
 pub static EMPTY: TestOp = TestOp("empty", Kind::Move(Role::Empty));
 pub static READ: TestOp = TestOp("slice", Kind::Move(Role::Read));
+pub static VIEW: TestOp = TestOp("view", Kind::Move(Role::View));
 pub static WRITE: TestOp = TestOp("write", Kind::Move(Role::Write));
 
 impl Op for TestOp {

@@ -116,6 +116,11 @@ fn chain_crowded() {
         "{:?}",
         p.would_fit
     );
+    assert!(
+        p.would_fit[0].ends_with("; 128 ctas would need 1024 B a thread, which has 1020 B"),
+        "{:?}",
+        p.would_fit
+    );
     assert_eq!(p.values.len(), 2);
     let d = refusals(&g, &a);
     assert_eq!(d.len(), 2);

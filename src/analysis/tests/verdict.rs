@@ -162,3 +162,27 @@ fn an_all_reduce_over_devices_uses_the_link() {
     let placed = a.roofline.as_ref().unwrap().bound("placed", "cold").unwrap();
     assert!(placed.rows.iter().any(|r| r.resource == "link"));
 }
+
+#[test]
+fn a_carried_value_dies_at_its_last_use() {
+    let mut b = Build::new();
+    let t = placed(DType::F32, &[1024], Storage::Smem, &[&[]]);
+    let x = b.param("x", ty(DType::F32, &[1024]));
+    let (g, _) = b.mesh("cta", 2, &[("g.p", 4)]);
+    let out = b.in_mesh(&[g], |b| {
+        let z = b.op(&ZEROS, &[], t.clone());
+        let last = b.repeat((Expr::zero(), Expr::int(8), 1), &[z], |b, _, c| {
+            let scaled = b.op(&MUL, &[c[0], c[0]], t.clone());
+            let xs = b.op(&RESHARD, &[x], t.clone());
+            let next = b.op(&ADD, &[scaled, xs], t.clone());
+            // what follows needs no room for the old value
+            let dead = b.op(&RESHARD, &[x], t.clone());
+            let _ = b.op(&ADD, &[dead, next], t.clone());
+            vec![next]
+        });
+        b.op(&RESHARD, &[last[0]], ty(DType::F32, &[1024]))
+    });
+    let a = analyze(&b.finish(out), &Env::default(), Some(&h200()), &Options::default()).unwrap();
+    let p = a.peak("smem", "cta").unwrap();
+    assert_eq!((p.live_in_place, p.live), (2 * 4096, 3 * 4096));
+}

@@ -1,5 +1,6 @@
 //! Children with their own weights: an array of them is one parameter with a leading axis.
 
+// agrees: f = logical
 const L = 4;
 
 // reveal: f.layers.gamma: f32[4, 64] in gmem
@@ -28,5 +29,10 @@ module M {
         }
         let n = layers[0].norm(h);
         last(n)
+    }
+
+    pub func logical(x: f32[8, 64]) -> f32[8, 64] {
+        let h = layers[3](layers[2](layers[1](layers[0](x))));
+        last(layers[0].norm(h))
     }
 }

@@ -1,5 +1,6 @@
 //! The position's view and the global view meet: pieces over two mesh axes become new axes.
 
+// agrees: f = logical
 // reveal: part: f32 in rmem varying(g.r, g.c)
 // reveal: all: f32[4, 2] in rmem[4 @ g.r, 2 @ g.c]
 // reveal: rows: f32[4] in rmem[4 @ g.r] partial(sum, g.c)
@@ -15,5 +16,9 @@ module M {
             let rows = sum(all, dim = 1);
             reshard(complete(rows), gmem)
         }
+    }
+
+    pub func logical(x: f32[64, 8]) -> f32[4] {
+        sum(reshape(x, [4, 16 * 8]), dim = 1)
     }
 }

@@ -1,5 +1,6 @@
 //! What no operand splits takes the split of its destination: the product is split as `acc` is.
 
+// agrees: f = logical
 // reveal: acc: f32[64, 64] in rmem[(32 @ t.x, 2), 64]
 // reveal: p: f32[64, 64] in rmem[(32 @ t.x, 2), 64]
 // reveal: q: f32[64, 64] in rmem[(32 @ t.x, 2), 64]
@@ -20,5 +21,9 @@ module M {
             }
             reshard(acc, gmem)
         }
+    }
+
+    pub func logical(a: bf16[64, 128], b: bf16[128, 64]) -> f32[64, 64] {
+        matmul(a, b, out = f32) * 2.0
     }
 }

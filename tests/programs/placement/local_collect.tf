@@ -1,5 +1,6 @@
 //! `local` gives a position its piece of a split value; `collect` puts the pieces together.
 
+// agrees: f = logical
 // reveal: p: f32[16, 8] in smem varying(g.r)
 // reveal: v: f32[8] in smem varying(g.r)
 // reveal: c: f32[4, 8] in smem[4 @ g.r, 8]
@@ -17,5 +18,9 @@ module M {
             let total = sum(c, dim = 0);
             reshard(complete(total), gmem)
         }
+    }
+
+    pub func logical(x: f32[64, 8]) -> f32[8] {
+        sum(x * x, dim = 0)
     }
 }

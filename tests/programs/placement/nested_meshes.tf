@@ -1,5 +1,6 @@
 //! A mesh over threads inside one over CTAs: what leaves the inner one is whole over its axes.
 
+// agrees: f = logical
 // reveal: r: f32[64] in rmem[(4 @ g.r, 16 @ t.x)]
 // reveal: d: f32[64] in smem[(4 @ g.r, 16)]
 module M {
@@ -15,5 +16,9 @@ module M {
             };
             reshard(d + s, gmem)
         }
+    }
+
+    pub func logical(x: f32[64]) -> f32[64] {
+        x * 3.0
     }
 }

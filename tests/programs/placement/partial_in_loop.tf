@@ -1,5 +1,6 @@
 //! A carried partial starts at its kind's identity and is completed once, after the loop.
 
+// agrees: f = logical
 // reveal: acc: f32[4] in rmem partial(sum, t.x)
 // reveal: whole: f32[4] in rmem
 module M {
@@ -16,5 +17,9 @@ module M {
             let whole = complete(acc);
             reshard(whole, gmem)
         }
+    }
+
+    pub func logical(x: f32[4, 1024]) -> f32[4] {
+        sum(x, dim = 1)
     }
 }

@@ -1,5 +1,6 @@
 //! Positions that walk over tiles by stride write disjoint windows, though trips differ.
 
+// agrees: f = logical
 const TILES = 10;
 
 module M {
@@ -15,5 +16,9 @@ module M {
             }
         }
         y
+    }
+
+    pub func logical(x: f32[TILES * 8]) -> f32[TILES * 8] {
+        x + x
     }
 }

@@ -1,5 +1,7 @@
 //! Each outermost mesh over CTAs is one launch; `#[fuse]` makes the blocks of a function one.
 
+// agrees: two = logical
+// agrees: one = logical
 // reveal: two.a: f32[64] in gmem
 // reveal: one.a: f32[64] in gmem
 module M {
@@ -27,5 +29,9 @@ module M {
             let s = reshard(a, smem[64 @ g.r]);
             reshard(s * s, gmem)
         }
+    }
+
+    pub func logical(x: f32[64]) -> f32[64] {
+        square(x + x)
     }
 }

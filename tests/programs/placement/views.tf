@@ -1,5 +1,6 @@
 //! Views move splits along: reshapes at factor boundaries, transposes, new axes of one.
 
+// agrees: f = logical
 // reveal: a: f32[32, 2] in rmem[32 @ t.x, 2]
 // reveal: b: f32[1, 64] in rmem[1, (32 @ t.x, 2)]
 // reveal: c: f32[64, 4] in rmem[(32 @ t.x, 2), 4]
@@ -26,5 +27,9 @@ module M {
             let extra = complete(sum(sum(h, dim = 1), dim = 0));
             reshard(reshape(low, [4, 64]) + back + extra, gmem)
         }
+    }
+
+    pub func logical(x: f32[64], y: f32[4, 64], z: f32[256]) -> f32[4, 64] {
+        y + y + y + x + x + sum(z, dim = 0)
     }
 }

@@ -1,5 +1,6 @@
 //! The arms of a match assign outer variables.
 
+// agrees: f = logical
 dim n in 1..=64;
 
 // reveal: acc: f32[4] in gmem
@@ -17,5 +18,12 @@ module M {
             },
         }
         acc
+    }
+
+    pub func logical(x: f32[n, 4]) -> f32[4] {
+        match n {
+            1..=8 => x[0],
+            9..=64 => x[8] + x[n - 1],
+        }
     }
 }

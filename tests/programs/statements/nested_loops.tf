@@ -1,5 +1,6 @@
 //! Loops in loops: inner bounds may depend on the outer variable.
 
+// agrees: f = logical
 // reveal: acc: f32 in gmem
 module M {
     target "nvidia.h200_sxm";
@@ -14,5 +15,11 @@ module M {
             acc = acc + row;
         }
         acc
+    }
+
+    pub func logical(x: f32[8, 8]) -> f32 {
+        let i = unsqueeze(arange(8, dtype = i32), dim = 1);
+        let j = unsqueeze(arange(8, dtype = i32), dim = 0);
+        sum(where(i >= j, x, 0.0), dim = [0, 1])
     }
 }

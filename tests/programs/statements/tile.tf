@@ -1,5 +1,6 @@
 //! Windows of a loop: their fields, and trips that divide exactly.
 
+// agrees: f = logical
 dim n in 1..=16;
 
 // reveal: w: f32[8, 4] in gmem
@@ -19,5 +20,11 @@ module M {
         }
         out[..16] = y[48..];
         (acc, out)
+    }
+
+    pub func logical(x: f32[n * 8, 4], y: f32[64, 4]) -> (f32[4], f32[64, 4]) {
+        let weight = unsqueeze(cast(arange(n, dtype = i32) + 1, f32), dim = 1);
+        let blocks = sum(reshape(x, [n, 8, 4]), dim = 1);
+        (sum(blocks * weight, dim = 0), concat([y[48..], y[..48]], dim = 0))
     }
 }

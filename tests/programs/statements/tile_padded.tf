@@ -1,5 +1,6 @@
 //! A padded tile reads past the end of its range, and tells which of its elements exist.
 
+// agrees: f = logical
 dim n in 1..=100;
 
 // reveal: w: f32[16] in gmem
@@ -17,5 +18,9 @@ module M {
             y[k] = w + w;
         }
         (top, y)
+    }
+
+    pub func logical(x: f32[n]) -> (f32, f32[n]) {
+        (max(x, dim = 0), x + x)
     }
 }
