@@ -8,6 +8,23 @@ func softmax<T: float, ..B>(x: T[..B], dim: index = -1) -> T[..B] {
     cast(e / complete(sum(e, dim = dim, keepdim = true)), T)
 }
 
+/// The logarithm of `softmax(x)` along an axis, from differences to the largest element, so that
+/// no exponential overflows. A row of `-inf` alone gives NaN, as in PyTorch.
+func log_softmax<T: float, ..B>(x: T[..B], dim: index = -1) -> T[..B] {
+    let f = widen(x);
+    let d = f - complete(max(f, dim = dim, keepdim = true));
+    cast(d - log(complete(sum(exp(d), dim = dim, keepdim = true))), T)
+}
+
+/// `x` less its mean, over the root of the mean of the squares of that, times a weight, plus a
+/// bias. `eps` keeps the root from 0. Weight and bias join before the rounding, as in PyTorch.
+func layer_norm<T: float, ..B, N>(x: T[..B, N], w: T[N], b: T[N], eps: f32 = 1e-5) -> T[..B, N] {
+    let f = widen(x);
+    let d = f - complete(mean(f, dim = -1, keepdim = true));
+    let variance = complete(mean(square(d), dim = -1, keepdim = true));
+    cast(d * rsqrt(variance + eps) * widen(w) + widen(b), T)
+}
+
 /// `x` over the root of the mean of its squares, times a weight. The normalized row lands in the
 /// dtype of `x` before the weight multiplies it, as in the classes of Hugging Face.
 func rms_norm<T: float, ..B, N>(x: T[..B, N], w: T[N], eps: f32 = 1e-6) -> T[..B, N] {

@@ -1,7 +1,7 @@
 //! The op `matmul`.
 
 use crate::ops::support::check::Side;
-use crate::ops::support::contract::{Batch, batched};
+use crate::ops::support::contract::{Batch, batched, operand_dtype, resource};
 use crate::ops::support::prelude::*;
 use crate::ops::support::walk::{Walk, broadcast_strides};
 
@@ -25,20 +25,6 @@ fn parts<'a>(call: &Call<'a>) -> Option<Parts<'a>> {
     let (ba, m, ka) = matrix(0, "transpose_a")?;
     let (bb, kb, n) = matrix(1, "transpose_b")?;
     Some(Parts { batch: [ba, bb], m, k: [ka, kb], n })
-}
-
-fn is_f8(d: DType) -> bool {
-    matches!(d, DType::F8e4m3 | DType::F8e5m2)
-}
-
-/// The operands' dtype; the two 8-bit floats may meet.
-fn operand_dtype(call: &Call) -> Result<DType, OpError> {
-    let a = check::takes("matmul", call, 0, "a", Takes::Numbers)?;
-    let b = check::takes("matmul", call, 1, "b", Takes::Numbers)?;
-    if is_f8(a) && is_f8(b) {
-        return Ok(a);
-    }
-    check::same_dtype("matmul", call, (0, "a"), (1, "b"))
 }
 
 fn check_precision(call: &Call, d: DType) -> Result<(), OpError> {
@@ -113,7 +99,7 @@ impl Op for MatMul {
     }
 
     fn infer(&self, call: &Call) -> Result<Vec<TensorTy>, OpError> {
-        let d = operand_dtype(call)?;
+        let d = operand_dtype("matmul", call, ["a", "b"])?;
         for (i, name) in [(0, "a"), (1, "b")] {
             if call.input(i)?.rank() < 2 {
                 return Err(OpError::new(
@@ -180,13 +166,7 @@ impl Op for MatMul {
 
     fn work(&self, call: &Call, _: &[TensorTy]) -> Vec<Work> {
         let Some(a) = call.inputs.first() else { return vec![] };
-        vec![match call.attrs.dtype("precision") {
-            Some(p) => Work::point(Resource::Tensor(p), 2),
-            None if a.dtype.is_float() || a.dtype.bits() == 8 => {
-                Work::point(Resource::Tensor(a.dtype), 2)
-            }
-            None => Work::point(Resource::Int, 2),
-        }]
+        vec![Work::point(resource(a.dtype, call.attrs.dtype("precision")), 2)]
     }
 
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {

@@ -2,5 +2,7 @@
 
 mod spec;
 
+pub mod conv1d;
 pub mod einsum;
+pub mod grouped_matmul;
 pub mod matmul;

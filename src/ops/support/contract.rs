@@ -1,12 +1,40 @@
-//! Batched products of loaded operands.
+//! What products share: the dtypes they take, where their work is done, and batched products of
+//! loaded operands.
 
 use rayon::prelude::*;
 
+use super::check::{self, Takes};
 use super::class::Real;
 use super::gemm::{Mat, Order, product};
+use crate::ops::facts::Resource;
+use crate::ops::{Call, OpError};
+use crate::types::dtype::DType;
 
 /// Below this many multiply-adds a product is not worth sharing.
 const SMALL: usize = 1 << 17;
+
+fn is_f8(d: DType) -> bool {
+    matches!(d, DType::F8e4m3 | DType::F8e5m2)
+}
+
+/// The dtype of operands 0 and 1; the two 8-bit floats may meet.
+pub fn operand_dtype(op: &str, call: &Call, [a, b]: [&str; 2]) -> Result<DType, OpError> {
+    let x = check::takes(op, call, 0, a, Takes::Numbers)?;
+    let y = check::takes(op, call, 1, b, Takes::Numbers)?;
+    if is_f8(x) && is_f8(y) {
+        return Ok(x);
+    }
+    check::same_dtype(op, call, (0, a), (1, b))
+}
+
+/// What does the multiply-adds of operands of dtype `d`, taken in `precision` if that is given.
+pub fn resource(d: DType, precision: Option<DType>) -> Resource {
+    match precision {
+        Some(p) => Resource::Tensor(p),
+        None if d.is_float() || d.bits() == 8 => Resource::Tensor(d),
+        None => Resource::Int,
+    }
+}
 
 /// One operand of a batched product: `rows x cols` matrices in a slice.
 pub struct Batch<'a, T> {

@@ -40,9 +40,11 @@ fn signatures_are_well_formed() {
     for op in OPS {
         let params = op.params();
         for (i, p) in params.iter().enumerate() {
-            let tensor =
-                matches!(p.kind, ParamKind::Tensor | ParamKind::OptTensor | ParamKind::Tensors);
+            // an operand that may be left out is given by name, as attributes are
+            let tensor = matches!(p.kind, ParamKind::Tensor | ParamKind::Tensors);
             assert!(!tensor || p.positional, "`{}` of `{}`", p.name, op.name());
+            let optional = p.kind == ParamKind::OptTensor;
+            assert!(!optional || (!p.positional && p.default == DefaultValue::Absent));
             assert!(
                 !p.positional || p.default == DefaultValue::Required,
                 "`{}` of `{}`",

@@ -1,6 +1,6 @@
-//! Matrix products and einsums, against sums written out in f64.
+//! Matrix products, einsums and convolutions, against sums written out in f64.
 
-use super::run::{close, f32s, i32s, noise, op, tensor};
+use super::run::{Case, close, f32s, i32s, noise, op, tensor};
 use crate::ops::Attr;
 use crate::types::dtype::DType;
 use crate::types::value::Tensor;
@@ -220,4 +220,211 @@ fn what_is_between_three_operands_is_not_rounded() {
     let spec = || Attr::Str("a,a,a->a".into());
     let case = op("einsum", &[&a, &b, &c]).attr("spec", spec()).dtype("out", DType::F32);
     assert_eq!(case.values(), [256.0 * 1.0078125 * 1.0078125]);
+}
+
+/// A convolution with its options: stride, padding, dilation, groups, causal.
+type Options = (i64, i64, i64, i64, bool);
+
+fn conv(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, o: Options) -> Case {
+    let operands: Vec<&Tensor> = [x, w].into_iter().chain(bias).collect();
+    let mut c = op("conv1d", &operands)
+        .int("stride", o.0)
+        .int("padding", o.1)
+        .int("dilation", o.2)
+        .int("groups", o.3)
+        .attr("causal", Attr::Bool(o.4));
+    if bias.is_some() {
+        c = c.attr("bias", Attr::Operand(2));
+    }
+    c
+}
+
+/// The sum of the definition, from a copy of `x` with its padding written out.
+fn convolution(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, o: Options) -> Vec<f64> {
+    let (stride, padding, dilation, groups, causal) = o;
+    let [n, c, l] = x.shape() else { panic!() };
+    let [out, part, taps] = w.shape() else { panic!() };
+    let reach = (taps - 1) * dilation as usize;
+    let (left, right) = if causal { (reach, 0) } else { (padding as usize, padding as usize) };
+    let line = |b: usize, ch: usize| -> Vec<f64> {
+        let mut v = vec![0.0; left];
+        v.extend((0..*l).map(|i| x.get_f64((b * c + ch) * l + i)));
+        v.extend(vec![0.0; right]);
+        v
+    };
+    let mut all = vec![];
+    for b in 0..*n {
+        for ch in 0..*out {
+            let group = ch / (out / groups as usize);
+            let lines: Vec<Vec<f64>> = (0..*part).map(|i| line(b, group * part + i)).collect();
+            let mut at = 0;
+            while at + reach < left + l + right {
+                let mut sum = bias.map_or(0.0, |v| v.get_f64(ch));
+                for (i, v) in lines.iter().enumerate() {
+                    for k in 0..*taps {
+                        let weight = w.get_f64((ch * part + i) * taps + k);
+                        sum += weight * v[at + k * dilation as usize];
+                    }
+                }
+                all.push(sum);
+                at += stride as usize;
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn convolutions_of_every_option() {
+    let mut seen = 0;
+    for stride in [1, 2, 3] {
+        for padding in [0, 1, 4] {
+            for dilation in [1, 2] {
+                for (groups, out, part) in [(1, 3, 4), (2, 6, 2), (4, 4, 1), (4, 8, 1)] {
+                    for taps in [1, 2, 3] {
+                        for causal in [false, true] {
+                            if causal && padding != 0 {
+                                continue;
+                            }
+                            let x = noise(DType::F32, &[2, 4, 7], 1);
+                            let w = noise(DType::F32, &[out, part, taps], 2);
+                            let b = noise(DType::F32, &[out], 3);
+                            let bias = (seen % 2 == 0).then_some(&b);
+                            let o = (stride, padding, dilation, groups, causal);
+                            let c = conv(&x, &w, bias, o);
+                            close(&c.values(), &convolution(&x, &w, bias, o), 1e-6);
+                            super::domains::check(&c);
+                            seen += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(seen, 3 * 4 * 2 * 4 * 3);
+}
+
+#[test]
+fn a_convolution_by_hand() {
+    // y[l] = x[l - 2] + 2 x[l - 1] + 4 x[l], at every second l: before the first position is none
+    let x = f32s(&[1, 1, 5], &[1.0, 2.0, 3.0, 4.0, 5.0]);
+    let w = f32s(&[1, 1, 3], &[1.0, 2.0, 4.0]);
+    assert_eq!(conv(&x, &w, None, (2, 0, 1, 1, true)).values(), [4.0, 17.0, 31.0]);
+    // two positions between the taps: x[l - 4] + 2 x[l - 2] + 4 x[l]
+    let got = conv(&x, &w, None, (1, 0, 2, 1, true)).values();
+    assert_eq!(got, [4.0, 8.0, 14.0, 20.0, 27.0]);
+    // and as many positions as windows reach over: one result
+    assert_eq!(conv(&x, &w, None, (1, 0, 2, 1, false)).values(), [27.0]);
+    // two groups of two channels; the second has only the second two
+    let x = f32s(&[1, 4, 1], &[1.0, 10.0, 100.0, 1000.0]);
+    let w = f32s(&[4, 2, 1], &[1.0, 1.0, 2.0, 0.0, 1.0, 1.0, 0.0, 3.0]);
+    let got = conv(&x, &w, None, (1, 0, 1, 2, false)).values();
+    assert_eq!(got, [11.0, 2.0, 1100.0, 3000.0]);
+    // padding so wide that a window sees nothing
+    let (x, w, b) = (f32s(&[1, 1, 1], &[5.0]), f32s(&[1, 1, 1], &[2.0]), f32s(&[1], &[0.5]));
+    assert_eq!(conv(&x, &w, Some(&b), (1, 2, 1, 1, false)).values(), [0.5, 0.5, 10.5, 0.5, 0.5]);
+    // a causal one keeps an axis without positions, and a batch may be empty
+    let none = conv(&f32s(&[1, 1, 0], &[]), &f32s(&[1, 1, 4], &[0.0; 4]), None, (1, 0, 1, 1, true));
+    assert_eq!(none.get().shape(), [1, 1, 0]);
+    let none =
+        conv(&f32s(&[0, 1, 4], &[]), &f32s(&[1, 1, 4], &[0.0; 4]), None, (1, 0, 1, 1, false));
+    assert_eq!(none.get().shape(), [0, 1, 1]);
+}
+
+#[test]
+fn a_convolution_rounds_once() {
+    // 256 + 1 + 1 is no bf16 in between; 258 is
+    let x = tensor(DType::Bf16, &[1, 3, 1], &[256.0, 1.0, 1.0]);
+    let w = tensor(DType::Bf16, &[1, 3, 1], &[1.0, 1.0, 1.0]);
+    assert_eq!(conv(&x, &w, None, (1, 0, 1, 1, false)).values(), [258.0]);
+    // the bias comes before the rounding: 257 alone would be 256
+    let b = tensor(DType::Bf16, &[1], &[1.0]);
+    let w = tensor(DType::Bf16, &[1, 3, 1], &[1.0, 1.0, 0.0]);
+    assert_eq!(conv(&x, &w, Some(&b), (1, 0, 1, 1, false)).values(), [258.0]);
+    let (x, w) = (Tensor::full(DType::F64, vec![1, 1, 2], 1.0 / 3.0), f32s(&[1, 1, 2], &[1.0; 2]));
+    assert_eq!(conv(&x, &w.cast(DType::F64), None, (1, 0, 1, 1, false)).values(), [2.0 / 3.0]);
+}
+
+#[test]
+fn threads_change_no_bit_of_a_convolution() {
+    let (x, w) = (noise(DType::F32, &[2, 16, 300], 1), noise(DType::F32, &[8, 16, 5], 2));
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| conv(&x, &w, None, (1, 2, 1, 1, false)).get())
+    };
+    let one = run(1);
+    assert!(one.bit_equal(&run(3)));
+    close(&one.to_f64s(), &convolution(&x, &w, None, (1, 2, 1, 1, false)), 1e-5);
+}
+
+fn grouped(x: &Tensor, w: &Tensor, ends: &Tensor) -> Case {
+    op("grouped_matmul", &[x, w, ends])
+}
+
+#[test]
+fn groups_of_rows_meet_their_matrices() {
+    let (p, k, n) = (9, 5, 4);
+    for (d, tolerance) in [(DType::F32, 1e-6), (DType::F64, 1e-12), (DType::Bf16, 2e-2)] {
+        let (x, w) = (noise(d, &[p, k], 1), noise(d, &[4, k, n], 2));
+        let wt = op("transpose", &[&w]).attr("perm", Attr::Ints(vec![0, 2, 1])).get();
+        for ends in [[2, 2, 7, 9], [0, 0, 0, 9], [9, 9, 9, 9], [1, 4, 8, 9]] {
+            let mut want = vec![];
+            let mut from = 0;
+            for (e, to) in ends.iter().enumerate() {
+                let rows = *to as usize - from;
+                if rows > 0 {
+                    let part = x.slice_block(&[from, 0], &[rows, k]);
+                    let matrix = w.slice_block(&[e, 0, 0], &[1, k, n]);
+                    want.extend(naive(&part, &matrix, rows, k, n));
+                }
+                from = *to as usize;
+            }
+            let ends = i32s(&[4], &ends);
+            for exact in [false, true] {
+                for mut c in [grouped(&x, &w, &ends), grouped(&x, &wt, &ends).flag("transpose_b")] {
+                    c.exact_order = exact;
+                    close(&c.values(), &want, tolerance);
+                    super::domains::check(&c);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn grouped_products_of_integers_and_of_nothing() {
+    let x = tensor(DType::I8, &[2, 2], &[127.0, -128.0, 1.0, 2.0]);
+    let w = tensor(DType::I8, &[2, 2, 1], &[127.0, -128.0, 3.0, 4.0]);
+    let c = grouped(&x, &w, &i32s(&[2], &[1, 2])).dtype("out", DType::I32);
+    assert_eq!(c.values(), [32513.0, 11.0]);
+    let w = tensor(
+        DType::I8,
+        &[2, 3, 2],
+        &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0],
+    );
+    let c = grouped(&x, &w, &i32s(&[2], &[1, 2])).dtype("out", DType::I32).flag("transpose_b");
+    assert_eq!(c.values(), [-129.0, -131.0, -133.0, 1.0, 2.0, 3.0]);
+    // no rows, no inner axis, no experts
+    let ends = i32s(&[2], &[0, 0]);
+    assert_eq!(grouped(&f32s(&[0, 2], &[]), &f32s(&[2, 2, 3], &[0.0; 12]), &ends).get().len(), 0);
+    let ends = i32s(&[2], &[1, 2]);
+    assert_eq!(grouped(&f32s(&[2, 0], &[]), &f32s(&[2, 0, 3], &[]), &ends).values(), [0.0; 6]);
+    let none = grouped(&f32s(&[0, 2], &[]), &f32s(&[0, 2, 3], &[]), &i32s(&[0], &[]));
+    assert_eq!(none.get().shape(), [0, 3]);
+}
+
+#[test]
+fn wrong_ends_are_named() {
+    let (x, w) = (f32s(&[6, 1], &[0.0; 6]), f32s(&[3, 1, 1], &[0.0; 3]));
+    for (ends, want) in [
+        ([4, 2, 6], "`ends[1]` is 2, below `ends[0]`, which is 4"),
+        ([-1, 2, 6], "`ends[0]` is -1, outside the 6 rows of `x`"),
+        ([2, 7, 6], "`ends[1]` is 7, outside the 6 rows of `x`"),
+        ([2, 4, 5], "`ends[2]`, the last, is 5, and `x` has 6 rows"),
+    ] {
+        let e = grouped(&x, &w, &i32s(&[3], &ends)).error();
+        assert!(e.contains(want), "{e}");
+    }
+    let e = grouped(&x, &f32s(&[0, 1, 1], &[]), &i32s(&[0], &[])).error();
+    assert!(e.contains("6 rows, and no expert"), "{e}");
 }

@@ -132,6 +132,90 @@ fn work_is_what_the_table_says() {
 }
 
 #[test]
+fn convolutions_and_grouped_products_are_counted() {
+    let f16 = Resource::Tensor(DType::F16);
+    // N O L_out C / groups K = 2 x 6 x 5 x 2 x 3
+    let (x, w) = (noise(DType::F16, &[2, 4, 7], 1), noise(DType::F16, &[6, 2, 3], 2));
+    let c = op("conv1d", &[&x, &w]).int("groups", 2);
+    assert_eq!(work(&c), [(f16, 2 * 2 * 6 * 5 * 2 * 3)]);
+    let c = op("conv1d", &[&x, &w, &noise(DType::F16, &[6], 3)])
+        .int("groups", 2)
+        .attr("bias", Attr::Operand(2));
+    assert_eq!(work(&c), [(f16, 2 * 2 * 6 * 5 * 2 * 3), (Resource::Fma(DType::F32), 2 * 6 * 5)]);
+    assert!(domain(&c).0.dims.iter().filter(|d| d.reduce.is_some()).all(|d| !d.splittable));
+    let (x, w) = (noise(DType::Bf16, &[5, 3], 1), noise(DType::Bf16, &[8, 3, 4], 2));
+    let c = op("grouped_matmul", &[&x, &w, &i32s(&[8], &[0, 0, 1, 1, 5, 5, 5, 5])]);
+    assert_eq!(work(&c), [(Resource::Tensor(DType::Bf16), 2 * 5 * 3 * 4)]);
+    let (d, _) = domain(&c);
+    assert!(!d.exact);
+    assert_eq!(d.reads[1].axes[0], AxisAccess::Any { touched: 5.into() });
+    assert_eq!(dims_of(&d.reads[0]), [vec![0], vec![2]]);
+}
+
+/// The positions that windows read, counted, against what the access says.
+#[test]
+fn windows_read_no_more_than_they_say() {
+    for len in 1..9i64 {
+        for (taps, stride, dilation) in
+            (1..4i64).flat_map(|k| (1..4i64).flat_map(move |s| (1..4i64).map(move |d| (k, s, d))))
+        {
+            for (padding, causal) in [(0, false), (1, false), (3, false), (0, true)] {
+                let x = Tensor::zeros(DType::F32, vec![1, 1, len as usize]);
+                let w = Tensor::zeros(DType::F32, vec![1, 1, taps as usize]);
+                let c = op("conv1d", &[&x, &w])
+                    .int("stride", stride)
+                    .int("dilation", dilation)
+                    .int("padding", padding)
+                    .attr("causal", Attr::Bool(causal));
+                if c.infer().is_err() {
+                    continue;
+                }
+                let (d, outs) = domain(&c);
+                let left = if causal { (taps - 1) * dilation } else { padding };
+                let count = outs[0].shape[2].as_int().unwrap();
+                let read: std::collections::BTreeSet<i64> = (0..count)
+                    .flat_map(|l| (0..taps).map(move |k| l * stride + k * dilation - left))
+                    .filter(|p| (0..len).contains(p))
+                    .collect();
+                let said = match &d.reads[0].axes[2] {
+                    AxisAccess::Any { touched } => touched.as_int().unwrap(),
+                    a => {
+                        assert_eq!(a, &AxisAccess::Dims(vec![1 + 1]));
+                        count
+                    }
+                };
+                let read = read.len() as i64;
+                let what = (len, taps, stride, dilation, padding, causal);
+                assert!(if d.exact { read == said } else { read <= said }, "{what:?}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn channels_of_groups_keep_their_own_dimensions() {
+    let reads = |x: &[usize], w: &[usize], groups: i64| {
+        let (x, w) = (noise(DType::F32, x, 1), noise(DType::F32, w, 2));
+        let (d, _) =
+            domain(&op("conv1d", &[&x, &w]).int("groups", groups).attr("causal", Attr::Bool(true)));
+        let channels = |a: &Access, axis: usize| match &a.axes[axis] {
+            AxisAccess::Dims(d) => d.clone(),
+            a => panic!("{a:?}"),
+        };
+        (
+            d.dims.len(),
+            channels(&d.reads[0], 1),
+            channels(&d.reads[1], 0),
+            channels(&d.writes[0], 1),
+        )
+    };
+    // every result sees every channel; one channel each; two channels of two each
+    assert_eq!(reads(&[1, 4, 5], &[6, 4, 3], 1), (5, vec![3], vec![1], vec![1]));
+    assert_eq!(reads(&[1, 4, 5], &[4, 1, 3], 4), (5, vec![1], vec![1], vec![1]));
+    assert_eq!(reads(&[1, 4, 5], &[6, 2, 3], 2), (6, vec![1, 4], vec![1, 2], vec![1, 2]));
+}
+
+#[test]
 fn each_step_of_an_einsum_is_counted() {
     let spec = |s: &str| Attr::Str(s.into());
     let (g, r, p, n) = (2, 3, 5, 7);

@@ -141,8 +141,13 @@ impl Reader<'_> {
 /// A case of these arguments.
 fn build(name: &str, given: &[(&'static str, ParamKind, Arg)], wide: bool) -> Case {
     let mut operands: Vec<Arg> = vec![];
-    for (_, kind, arg) in given {
+    let mut optional: Vec<(&'static str, usize)> = vec![];
+    for (name, kind, arg) in given {
         match (kind, arg) {
+            (ParamKind::OptTensor, a) => {
+                optional.push((*name, operands.len()));
+                operands.push(a.clone());
+            }
             (ParamKind::Tensors, Arg::List(v)) => operands.extend(v.iter().cloned()),
             (ParamKind::Tensor | ParamKind::Tensors, a) => operands.push(a.clone()),
             _ => {}
@@ -164,8 +169,11 @@ fn build(name: &str, given: &[(&'static str, ParamKind, Arg)], wide: bool) -> Ca
     let mut case = op(name, &tensors.iter().collect::<Vec<_>>());
     case.wide = wide;
     let rank = tensors.first().map_or(0, Tensor::rank) as i64;
+    for (name, at) in optional {
+        case = case.attr(name, Attr::Operand(at));
+    }
     for (name, kind, arg) in given {
-        if !matches!(kind, ParamKind::Tensor | ParamKind::Tensors) {
+        if !matches!(kind, ParamKind::Tensor | ParamKind::Tensors | ParamKind::OptTensor) {
             case = case.attr(name, attr(*kind, arg, rank));
         }
     }

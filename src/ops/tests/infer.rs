@@ -122,6 +122,50 @@ fn what_cannot_be_decided_is_an_error_with_both_expressions() {
 }
 
 #[test]
+fn windows_and_groups_stay_symbolic() {
+    let (mut vars, t) = dim("T", 1, 4096);
+    let u = add(&mut vars, "U", 8, 64);
+    let int = |n: i64| Attr::Int(Expr::int(n));
+    let at = |stride: i64, padding: &Expr, groups: &Expr, causal: bool| {
+        vec![
+            ("stride", int(stride)),
+            ("padding", Attr::Int(padding.clone())),
+            ("dilation", int(1)),
+            ("groups", Attr::Int(groups.clone())),
+            ("causal", Attr::Bool(causal)),
+        ]
+    };
+    let (zero, one, four) = (Expr::zero(), Expr::one(), Expr::int(4));
+    let (x, w) = (f(&[&one, &u, &t]), f(&[&u, &one, &four]));
+    let wide = f(&[&u.scale(2), &one, &four]);
+    for (inputs, attrs, want) in [
+        ([&x, &w], at(1, &zero, &u, true), "f32[1, U, T]"),
+        ([&x, &wide], at(1, &four, &u, false), "f32[1, 2 * U, T + 5]"),
+        ([&f(&[&t, &u, &u]), &w], at(1, &zero, &u, false), "f32[T, U, U - 3]"),
+    ] {
+        let inputs = inputs.map(Clone::clone);
+        assert_eq!(shown(infer("conv1d", &inputs, &attrs, &vars), &vars), want);
+    }
+    // a window may be longer than the positions, and groups may leave a rest
+    let e = infer("conv1d", &[x.clone(), w.clone()], &at(1, &zero, &u, false), &vars).unwrap_err();
+    assert_eq!(e.code, Code::Undecided);
+    assert!(
+        e.message.contains("windows over 4 positions, and whether `x` with T"),
+        "{}",
+        e.message
+    );
+    let odd = f(&[&u.add(&one), &one, &four]);
+    let e = infer("conv1d", &[x, odd], &at(1, &zero, &u, true), &vars).unwrap_err();
+    assert_eq!(e.code, Code::Undecided);
+    assert!(e.message.contains("whether `U + 1` is a multiple of `U`"), "{}", e.message);
+
+    let (rows, experts) = (f(&[&t.scale(8), &four]), f(&[&u, &four, &u.scale(2)]));
+    let ends = TensorTy::new(DType::I32, vec![u.clone()]);
+    let got = infer("grouped_matmul", &[rows, experts, ends], &[], &vars);
+    assert_eq!(shown(got, &vars), "f32[8 * T, 2 * U]");
+}
+
+#[test]
 fn ranges_of_values_follow_moved_integers() {
     let (vars, t) = dim("T", 1, 4096);
     let mut ids = TensorTy::new(DType::I32, vec![t.clone(), 4.into()]);
@@ -146,6 +190,9 @@ fn refusals_name_the_argument_and_the_shapes() {
     let i = i32s(&[2], &[0, 1]);
     let q = tensor(DType::F8e4m3, &[2, 2], &[0.0; 4]);
     let spec = |s: &str| Attr::Str(s.into());
+    let (x, w) = (f32s(&[1, 4, 5], &[0.0; 20]), f32s(&[4, 2, 3], &[0.0; 24]));
+    let grouped_conv = || op("conv1d", &[&x, &w]).int("groups", 2);
+    let e = f32s(&[2, 3, 5], &[0.0; 30]);
     let cases = [
         (
             op("add", &[&a, &b]),
@@ -196,6 +243,70 @@ fn refusals_name_the_argument_and_the_shapes() {
         (op("unsqueeze", &[&a]).int("dim", 4), Code::BadAxis, "at 4"),
         (op("tril_mask", &[]).shape("shape", &[3]), Code::RankMismatch, "two extents"),
         (op("sort", &[&a]).dtype("dtype", DType::F32), Code::BadDType, "i64 or i32"),
+        (op("conv1d", &[&a, &w]), Code::RankMismatch, "rank 3 as `x`, found f32[2, 3]"),
+        (
+            op("conv1d", &[&x, &tensor(DType::F16, &[4, 2, 3], &[0.0; 24])]),
+            Code::DTypeMismatch,
+            "f16[4, 2, 3]",
+        ),
+        (
+            op("conv1d", &[&x, &w]),
+            Code::ShapeMismatch,
+            "the channels of `x` and axis 1 of `w` to agree, found 4 and 2",
+        ),
+        (
+            op("conv1d", &[&x, &w]).int("groups", 4),
+            Code::ShapeMismatch,
+            "`groups` times axis 1 of `w`, 2, to agree, found 4 and 8",
+        ),
+        (
+            op("conv1d", &[&x, &f32s(&[3, 2, 3], &[0.0; 18])]).int("groups", 2),
+            Code::ShapeMismatch,
+            "cannot divide 3 channels of `w` into 2 groups",
+        ),
+        (op("conv1d", &[&x, &w]).int("groups", 0), Code::BadAttr, "positive `groups`, found 0"),
+        (grouped_conv().int("stride", 0), Code::BadAttr, "positive `stride`, found 0"),
+        (grouped_conv().int("dilation", -1), Code::BadAttr, "positive `dilation`, found -1"),
+        (grouped_conv().int("padding", -1), Code::BadAttr, "at least 0, found -1"),
+        (
+            grouped_conv().int("padding", 1).flag("causal"),
+            Code::BadAttr,
+            "where it is causal, found 1",
+        ),
+        (
+            grouped_conv().int("dilation", 4).int("padding", 1),
+            Code::ShapeMismatch,
+            "windows over 9 positions, and `x` has 5, padded 7",
+        ),
+        (
+            op("conv1d", &[&x, &w, &h]).int("groups", 2).attr("bias", Attr::Operand(2)),
+            Code::DTypeMismatch,
+            "`conv1d` of f32 takes a `bias` of f32, found f16[3]",
+        ),
+        (
+            op("conv1d", &[&x, &w, &f32s(&[3], &[0.0; 3])])
+                .int("groups", 2)
+                .attr("bias", Attr::Operand(2)),
+            Code::ShapeMismatch,
+            "the axis of `bias` and axis 0 of `w` to agree, found 3 and 4",
+        ),
+        (op("grouped_matmul", &[&a, &a, &i]), Code::RankMismatch, "rank 3 as `w`, found f32[2, 3]"),
+        (op("grouped_matmul", &[&a, &e, &b]), Code::BadDType, "an integer as `ends`, found f32[4]"),
+        (
+            op("grouped_matmul", &[&a, &e, &i]).flag("transpose_b"),
+            Code::ShapeMismatch,
+            "axis 1 of `x` and the last axis of `w` (transposed) to agree, found 3 and 5",
+        ),
+        (
+            op("grouped_matmul", &[&a, &e, &i32s(&[3], &[0; 3])]),
+            Code::ShapeMismatch,
+            "axis 0 of `w` and the axis of `ends` to agree, found 2 and 3",
+        ),
+        (
+            op("grouped_matmul", &[&q, &tensor(DType::F8e5m2, &[2, 2, 2], &[0.0; 8]), &i]),
+            Code::BadArgs,
+            "needs `out`",
+        ),
     ];
     for (case, code, want) in cases {
         let e = case.infer().unwrap_err();
