@@ -18,7 +18,7 @@ pub fn run(args: &Args) -> Reply {
     };
     match Code::find(text) {
         Some(c) => Reply::answer(format!(
-            "{} {}: {}\n\n{}: {}\n",
+            "{} {} ({}): {}\n\n{}\n",
             c.id(),
             c.name(),
             c.level().as_str(),

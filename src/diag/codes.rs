@@ -76,7 +76,7 @@ codes! {
     UnknownName = "0201", "unknown-name", Error, "a name is not declared here",
         "The name is neither a parameter, a `let`, a const, a dim, a weight of this module, nor an import. The message offers the nearest name. Ops need no `use`; functions of the standard library do: `use std::nn::{softmax};`.";
     UnknownOp = "0202", "unknown-op", Error, "a call names no op and no function",
-        "Call position looks up functions of this file, imports, and the ops of the registry. The message offers the nearest one. `spec ops` lists the ops.";
+        "Call position looks up functions of this file, imports, and the ops of the registry. The message offers the nearest one. The book's page of ops lists them all.";
     UnknownAttr = "0203", "unknown-attribute", Error, "a call gives an attribute that the op or function does not have",
         "Attributes are given by name, `sum(x, dim = -1, keepdim = true)`. The message lists those that exist.";
     BadArgs = "0204", "bad-arguments", Error, "a call has too many, too few or unfitting arguments",
