@@ -99,6 +99,7 @@ pub struct Session {
     pub wrong_consts: Vec<String>,
     graphs: RefCell<HashMap<ItemRef, Rc<Compiled>>>,
     found: RefCell<HashMap<ItemRef, Option<Rc<Target>>>>,
+    documents: RefCell<HashMap<String, Result<Rc<Target>, TargetError>>>,
 }
 
 impl Session {
@@ -116,6 +117,7 @@ impl Session {
             wrong_consts,
             graphs: RefCell::default(),
             found: RefCell::default(),
+            documents: RefCell::default(),
         }
     }
 
@@ -134,9 +136,18 @@ impl Session {
         if let Some(t) = self.found.borrow().get(&module) {
             return t.clone();
         }
-        let (t, _) = modules::check(&self.program, module, &|id| self.targets.find(id));
-        let t = t.map(Rc::new);
+        let (t, _) = modules::check(&self.program, module, &|id| self.document(id));
         self.found.borrow_mut().insert(module, t.clone());
+        t
+    }
+
+    /// The target of an id; its documents are read once.
+    fn document(&self, id: &str) -> Result<Rc<Target>, TargetError> {
+        if let Some(t) = self.documents.borrow().get(id) {
+            return t.clone();
+        }
+        let t = self.targets.find(id).map(Rc::new);
+        self.documents.borrow_mut().insert(id.to_string(), t.clone());
         t
     }
 
@@ -226,7 +237,7 @@ impl Session {
         let mut all = p.diags.clone();
         all.extend(self.items());
         for (_, m) in p.modules() {
-            all.extend(modules::check(p, m, &|id| self.targets.find(id)).1);
+            all.extend(modules::check(p, m, &|id| self.document(id)).1);
         }
         for (_, t) in p.twins() {
             all.extend(twins::check(p, t));
@@ -243,7 +254,7 @@ impl Session {
         let mut all = p.diags.clone();
         if let Some(m) = func.module {
             let module = ItemRef { file: func.file, module: None, item: m };
-            all.extend(modules::check(p, module, &|id| self.targets.find(id)).1);
+            all.extend(modules::check(p, module, &|id| self.document(id)).1);
         }
         all.extend(self.compile(func).diags.iter().cloned());
         tidy(all)

@@ -1,6 +1,8 @@
 //! A module against its target: the document exists, levels and extents fit the hardware,
 //! storages exist, hints name instructions of the target that take the operands.
 
+use std::rc::Rc;
+
 use super::elab::{Cx, Elab};
 use super::{ItemRef, Program, module_items};
 use crate::base::Span;
@@ -12,10 +14,14 @@ use crate::types::dtype::DType;
 use crate::types::placement::Storage;
 
 /// Where targets come from: built in, or of the user's own directory.
-pub type FindTarget<'a> = dyn Fn(&str) -> Result<Target, TargetError> + 'a;
+pub type FindTarget<'a> = dyn Fn(&str) -> Result<Rc<Target>, TargetError> + 'a;
 
 /// Checks `target` and `topology` of one module; gives the target.
-pub fn check(p: &Program, module: ItemRef, find: &FindTarget) -> (Option<Target>, Vec<Diagnostic>) {
+pub fn check(
+    p: &Program,
+    module: ItemRef,
+    find: &FindTarget,
+) -> (Option<Rc<Target>>, Vec<Diagnostic>) {
     let mut diags = vec![];
     let Some(items) = p.item(module).and_then(module_items) else { return (None, diags) };
     let mut target = None;
