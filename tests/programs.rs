@@ -42,9 +42,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
 /// Codes of what only a run finds (evaluation, files of tensors); their own tests trigger them.
 const RUN_ONLY: &[&str] = &["TF04", "TF05", "TF06"];
 
-/// Samples that use ops which do not exist yet: they parse and are formatted.
-const WAITING: &[&str] = &["tests/samples/mamba2.tf", "tests/samples/moe.tf"];
-
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -398,13 +395,6 @@ fn program(path: &Path) -> Result<Case, Failed> {
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let case = open(&Disk, &name, &text)?;
     case.wording()?;
-    if WAITING.contains(&name.as_str()) {
-        layout(&name, &text, false)?;
-        return match case.diags.iter().any(|d| d.code == Code::UnknownOp) {
-            true => Ok(case),
-            false => Err("it waits for no op any more: take it off the list".into()),
-        };
-    }
     case.diagnostics()?;
     case.reveals()?;
     case.costs()?;
