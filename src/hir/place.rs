@@ -45,27 +45,26 @@ struct Pass<'a> {
     annotated: &'a HashMap<ValueId, (Placement, Span)>,
     demand: HashMap<ValueId, Demand>,
     diags: Vec<Diagnostic>,
-    last: bool,
     changed: bool,
 }
 
 /// Infers all placements of a graph.
 pub fn run(g: &mut Graph, annotated: &HashMap<ValueId, (Placement, Span)>) -> Vec<Diagnostic> {
     let root = g.root;
-    let mut p =
-        Pass { g, annotated, demand: HashMap::new(), diags: vec![], last: false, changed: true };
-    for _ in 0..ROUNDS {
+    let mut p = Pass { g, annotated, demand: HashMap::new(), diags: vec![], changed: true };
+    // without a mesh every value is whole, as elaboration left it
+    let rounds = if p.g.meshes.axes().next().is_none() { 0 } else { ROUNDS };
+    for _ in 0..rounds {
         if !p.changed {
             break;
         }
         p.changed = false;
         p.demand.clear();
+        p.diags.clear();
         p.seed();
         p.backward(root);
         p.forward(root, false);
     }
-    p.last = true;
-    p.forward(root, false);
     p.check_annotations();
     p.check_outputs();
     p.diags
@@ -102,6 +101,12 @@ impl Pass<'_> {
                         }
                     }
                     _ => {
+                        let split = |v: &ValueId| self.g.ty(*v).place.is_split();
+                        let asked = |v: &ValueId| self.demand.contains_key(v);
+                        let some = node.inputs.iter().chain(&node.outputs).any(split);
+                        if !some && !node.outputs.iter().any(asked) {
+                            continue;
+                        }
                         let ins = self.tys(&node.inputs);
                         let mut outs = self.tys(&node.outputs);
                         // what is asked of the result counts before it has been placed
@@ -202,10 +207,8 @@ impl Pass<'_> {
                         node.outputs.iter().map(|o| self.demand.get(o).cloned()).collect();
                     let call = Call { inputs: &ins, attrs, vars: &self.g.vars };
                     let placed = split::forward(self.g, *op, &call, &outs, &demand, inside);
-                    if self.last {
-                        for c in placed.conflicts {
-                            self.conflict(n, c);
-                        }
+                    for c in placed.conflicts {
+                        self.conflict(n, c);
                     }
                     for (o, p) in node.outputs.iter().zip(placed.placements) {
                         self.set(*o, p);
@@ -291,9 +294,7 @@ impl Pass<'_> {
         self.forward(body, inside);
         for (j, (p, o)) in params.iter().zip(outputs).enumerate() {
             let place = self.g.ty(*p).place.clone();
-            if self.last
-                && let Some(r) = results.get(j)
-            {
+            if let Some(r) = results.get(j) {
                 self.check_back_edge(*p, *r, span);
             }
             self.set(*o, place);
@@ -407,9 +408,7 @@ impl Pass<'_> {
             .collect();
         for (o, r) in outputs.iter().zip(results) {
             let t = self.g.ty(r).clone();
-            if self.last {
-                self.check_leaves(r, &t, &inner, outermost, span);
-            }
+            self.check_leaves(r, &t, &inner, outermost, span);
             let mut p = t.place.clone();
             p.varying.retain(|a| !inner.contains(a));
             if outermost {
