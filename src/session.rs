@@ -214,7 +214,52 @@ impl Session {
                 _ => {}
             }
         }
+        self.unreached(&uses, &mut out);
         out
+    }
+
+    /// Adds helpers to which no root leads, such as those that only call each other.
+    fn unreached(&self, uses: &[(String, u32)], roots: &mut Vec<ItemRef>) {
+        let Some(root) = self.program.files.first() else { return };
+        let mut funcs: Vec<(ItemRef, &ast::Func)> = vec![];
+        for (n, item) in root.ast.items.iter().enumerate() {
+            let r = ItemRef { file: 0, module: None, item: n };
+            match &item.kind {
+                ItemKind::Func(f) => funcs.push((r, f)),
+                ItemKind::Module { .. } => funcs.extend(self.program.funcs(r)),
+                _ => {}
+            }
+        }
+        let own = |f: &ast::Func| f.header.start..f.body.span.end;
+        // what stands outside of functions counts as reached
+        let mut names: HashSet<&str> = uses
+            .iter()
+            .filter(|(_, at)| !funcs.iter().any(|(_, f)| own(f).contains(at)))
+            .map(|(n, _)| n.as_str())
+            .collect();
+        let mut done: HashSet<ItemRef> = HashSet::new();
+        loop {
+            let next = funcs
+                .iter()
+                .filter(|(r, f)| {
+                    !done.contains(r) && (roots.contains(r) || names.contains(f.name.text.as_str()))
+                })
+                .map(|(r, f)| (*r, own(f)))
+                .next();
+            let (r, range) = match next {
+                Some(n) => n,
+                None => match funcs.iter().find(|(r, f)| !done.contains(r) && alone(f)) {
+                    Some((r, f)) => {
+                        roots.push(*r);
+                        (*r, own(f))
+                    }
+                    None => break,
+                },
+            };
+            done.insert(r);
+            names.extend(uses.iter().filter(|(_, at)| range.contains(at)).map(|(n, _)| n.as_str()));
+        }
+        roots.sort_by_key(|r| (r.module.unwrap_or(r.item), r.item));
     }
 
     /// Every identifier of the root file with its place.
@@ -409,7 +454,8 @@ fn alone(f: &ast::Func) -> bool {
                 && q.ty.as_ref().is_some_and(|t| match &t.kind {
                     TypeKind::Tensor { .. } => true,
                     TypeKind::Named(path) => path.segs.iter().all(|s| s.text != "index"),
-                    _ => false,
+                    TypeKind::Mesh(_) => false,
+                    TypeKind::Tuple(_) | TypeKind::Apply { .. } | TypeKind::Error => true,
                 })
         })
 }

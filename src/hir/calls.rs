@@ -15,6 +15,9 @@ use crate::types::num::{Float, Num};
 /// Calls nested deeper than this are recursion in all but name.
 const MAX_CALLS: usize = 64;
 
+/// Calls that one function is pasted together of.
+const MAX_PASTED: u32 = 1 << 16;
+
 /// Arguments matched to the parameters of an op, before numbers become tensors.
 struct Matched<'a> {
     given: Vec<(&'static Param, Vec<&'a ast::Arg>)>,
@@ -544,6 +547,16 @@ impl Elab<'_> {
         if self.calls.len() >= MAX_CALLS {
             return self.error(Code::TooDeep, span, "calls are nested too deeply");
         }
+        self.pasted = self.pasted.saturating_add(1);
+        if self.pasted > MAX_PASTED {
+            if self.pasted == MAX_PASTED + 1 {
+                let msg = format!("more than {MAX_PASTED} calls are pasted into this function");
+                let d = Diagnostic::new(Code::TooDeep, span, msg)
+                    .help("calls are pasted where they stand: use a `for` loop");
+                self.push(d);
+            }
+            return Val::Error;
+        }
         let Some(vals) = self.match_params(f, args, span) else { return Val::Error };
         let mut cx = Cx::of(r);
         cx.instance = match instance {
@@ -599,7 +612,7 @@ impl Elab<'_> {
     }
 
     fn body(&mut self, f: &ast::Func) -> Val {
-        let v = self.block(&f.body);
+        let v = self.function_block(&f.body);
         match &f.ret {
             Some(t) => self.check_return(t, v, &f.body),
             None => v,

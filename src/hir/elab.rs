@@ -61,6 +61,8 @@ pub struct Elab<'p> {
     /// Loops and arms around: what stands in them may never run.
     pub conditional: u32,
     depth: u32,
+    /// Calls pasted so far.
+    pub pasted: u32,
 }
 
 /// Nesting of expressions, blocks and calls that elaboration follows.
@@ -90,6 +92,7 @@ impl<'p> Elab<'p> {
             constant: false,
             conditional: 0,
             depth: 0,
+            pasted: 0,
         }
     }
 
@@ -435,7 +438,7 @@ impl<'p> Elab<'p> {
                 let t = crate::types::value::Tensor::full(dtype, vec![], f);
                 !f.is_finite() || t.get_f64(0).is_finite()
             } else {
-                f.fract() == 0.0
+                f.fract() == 0.0 && dtype.holds(f)
             };
             if !fits {
                 self.diags.push(

@@ -10,6 +10,9 @@ use crate::types::dim::{Decision, Env, Expr, VarId, VarKind};
 use crate::types::dtype::DType;
 use crate::types::num::{Float, FloatFn, FloatOp, Num};
 
+/// Tensors in one tuple, those of its parts included.
+const MAX_LEAVES: usize = 1 << 16;
+
 impl Elab<'_> {
     pub fn expr(&mut self, e: &ast::Expr) -> Val {
         self.deeper(e.span, |s| {
@@ -32,7 +35,16 @@ impl Elab<'_> {
             ExprKind::Path(p) => self.path(p),
             ExprKind::Paren(x) => self.expr(x),
             ExprKind::List(v) => Val::List(v.iter().map(|x| self.expr(x)).collect()),
-            ExprKind::Tuple(v) => Val::Tuple(v.iter().map(|x| self.expr(x)).collect()),
+            ExprKind::Tuple(v) => {
+                let parts: Vec<Val> = v.iter().map(|x| self.expr(x)).collect();
+                let mut leaves = vec![];
+                parts.iter().for_each(|p| p.leaves(&mut leaves));
+                if leaves.len() > MAX_LEAVES {
+                    let msg = format!("a tuple holds at most {MAX_LEAVES} tensors");
+                    return self.error(Code::TooLarge, e.span, msg);
+                }
+                Val::Tuple(parts)
+            }
             ExprKind::Call { func, args } => self.call(func, args, e.span),
             ExprKind::Index { base, subs } => self.index(base, subs, e.span),
             ExprKind::Field { base, name } => self.field(base, name),
@@ -184,6 +196,15 @@ impl Elab<'_> {
             let msg = format!("`{}` does not apply to tensors", op.symbol());
             return self.error(Code::BadArgs, span, msg);
         };
+        if op == BinaryOp::Div && self.g.ty(x).dtype.is_int() && self.g.ty(y).dtype.is_int() {
+            let d = Diagnostic::new(
+                Code::BadDType,
+                span,
+                format!("`/` divides floats, found {}", self.g.ty(x).dtype),
+            )
+            .help("integer tensors have `floor_div(a, b)`; `cast(a, f32)` makes floats of them");
+            return self.push(d);
+        }
         let names: Vec<(String, Span)> =
             o.params().iter().map(|p| p.name.to_string()).zip([aspan, bspan]).collect();
         self.op(o, vec![x, y], Attrs::default(), span, &names)
@@ -193,6 +214,18 @@ impl Elab<'_> {
     fn fold(&mut self, op: BinaryOp, a: Num, b: Num, span: Span) -> Val {
         use BinaryOp::*;
         if let (Num::Int(x), Num::Int(y)) = (&a, &b) {
+            if let (Some(p), Some(q)) = (x.as_int(), y.as_int()) {
+                let exact = match op {
+                    Add => p.checked_add(q),
+                    Sub => p.checked_sub(q),
+                    Mul => p.checked_mul(q),
+                    _ => Some(0),
+                };
+                if exact.is_none() {
+                    let msg = format!("`{p} {} {q}` does not fit into 64 bits", op.symbol());
+                    return self.error(Code::TooLarge, span, msg);
+                }
+            }
             return match op {
                 Add => Val::int(x.add(y)),
                 Sub => Val::int(x.sub(y)),
@@ -206,7 +239,12 @@ impl Elab<'_> {
                             format!("division by `{shown}`: integers divide by positive numbers"),
                         );
                     }
-                    self.error(Code::DivByZero, span, format!("`{shown}` may be zero here"))
+                    let msg = if y.is_zero() {
+                        "division by zero".to_string()
+                    } else {
+                        format!("`{shown}` may be zero here")
+                    };
+                    self.error(Code::DivByZero, span, msg)
                 }
                 Div if self.exact => {
                     match x.exact_div(y) {
@@ -586,7 +624,7 @@ impl Elab<'_> {
         }
         if high == Decision::No {
             let msg = match (stop.as_int(), start.as_int()) {
-                (Some(e), Some(s)) if e == s + 1 => {
+                (Some(e), Some(s)) if s.checked_add(1).is_none_or(|n| n == e) => {
                     format!("index {s} is past the end of an axis of {n}")
                 }
                 _ => format!("the window `{a}..{b}` reaches past the end of an axis of `{n}`"),

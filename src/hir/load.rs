@@ -164,6 +164,7 @@ impl Loader<'_> {
                 }
             }
             params_twice(item, &mut diags);
+            entries_twice(item, &mut diags);
             if let Some(items) = module_items(item) {
                 items.iter().for_each(|i| params_twice(i, &mut diags));
                 let mut own = BTreeMap::new();
@@ -318,6 +319,25 @@ fn twice(name: &ast::Name, old: Option<&ast::Item>) -> Diagnostic {
     match old.and_then(|i| item_name(&i.kind)) {
         Some(first) => d.label(first.span, "first declared here"),
         None => d,
+    }
+}
+
+/// A module has one `entry`.
+fn entries_twice(item: &ast::Item, diags: &mut Vec<Diagnostic>) {
+    let funcs = module_items(item).unwrap_or(&[]).iter().filter_map(|i| match &i.kind {
+        ast::ItemKind::Func(f) if f.vis == ast::Vis::Entry => Some(f),
+        _ => None,
+    });
+    let mut first: Option<&ast::Func> = None;
+    for f in funcs {
+        match first {
+            None => first = Some(f),
+            Some(old) => diags.push(
+                Diagnostic::new(Code::DeclaredTwice, f.name.span, "a module has one `entry func`")
+                    .label(old.name.span, format!("`{}` is it", old.name.text))
+                    .help("`pub func` makes another boundary"),
+            ),
+        }
     }
 }
 

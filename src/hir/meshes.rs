@@ -36,6 +36,7 @@ impl Elab<'_> {
         let mut out = vec![];
         for b in binds {
             let m = self.bind_mesh(b)?;
+            self.finer_than(m, &out)?;
             self.declare(Binding {
                 name: b.name.text.clone(),
                 val: Val::Mesh(m),
@@ -46,6 +47,40 @@ impl Elab<'_> {
             out.push(m);
         }
         Some(out)
+    }
+
+    /// A mesh over a level stands inside meshes of coarser levels only: the positions of one
+    /// level are arranged once.
+    fn finer_than(&mut self, m: MeshId, beside: &[MeshId]) -> Option<()> {
+        let mesh = self.g.meshes.mesh(m)?.clone();
+        if mesh.parent.is_some() {
+            return Some(());
+        }
+        let around = self.open.iter().chain(beside).filter_map(|o| self.g.meshes.mesh(*o));
+        let Some(outer) = around.filter(|o| o.rank >= mesh.rank).last().cloned() else {
+            return Some(());
+        };
+        let msg = if outer.rank == mesh.rank {
+            format!("`{}` is already arranged by mesh `{}`", mesh.level, outer.name)
+        } else {
+            format!(
+                "mesh `{}` of `{}` stands inside one of `{}`",
+                mesh.name, mesh.level, outer.level
+            )
+        };
+        let help = if outer.rank == mesh.rank {
+            format!(
+                "other axes for the same positions: `{} = {}[..] as [..]`",
+                mesh.name, outer.name
+            )
+        } else {
+            "meshes go from coarse to fine".to_string()
+        };
+        let d = Diagnostic::new(Code::MeshTooLarge, mesh.span, msg)
+            .label(outer.span, "this mesh")
+            .help(help);
+        self.push(d);
+        None
     }
 
     fn bind_mesh(&mut self, b: &ast::MeshBind) -> Option<MeshId> {
@@ -74,6 +109,11 @@ impl Elab<'_> {
         };
         let extents = self.axis_list(&b.subs, b)?;
         let size = Expr::product(extents.iter().map(|(_, e)| e));
+        if self.g.vars.upper(&size).is_some_and(|n| n > i64::from(i32::MAX)) {
+            let msg = format!("mesh `{}` has more than 2^31 - 1 positions", b.name.text);
+            self.error(Code::MeshTooLarge, b.span, msg);
+            return None;
+        }
         let limit = self.g.topology.get(rank).and_then(|(_, e)| e.clone());
         if let Some(limit) = limit
             && self.g.vars.ge(&limit, &size) != Decision::Yes
@@ -206,6 +246,12 @@ impl Elab<'_> {
                 let n = self.g.vars.show(&axis.extent);
                 let msg = format!("the part reaches past the {n} positions of `{}`", axis.name);
                 self.error(Code::MeshTooLarge, sub.span, msg);
+                return None;
+            }
+            if self.g.vars.ge(&hi, &lo.add(&Expr::one())) == Decision::No {
+                let (a, b) = (self.g.vars.show(&lo), self.g.vars.show(&hi));
+                let msg = format!("the part `{a}..{b}` has no positions");
+                self.error(Code::BadExtent, sub.span, msg);
                 return None;
             }
             offset = offset.add(&lo.mul(&axis.stride));

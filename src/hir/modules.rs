@@ -108,6 +108,12 @@ fn topology(
             }
             limit(&mut e, c, l, t, diags);
         }
+        if let Some(x) = &l.extent
+            && e.extent(x).and_then(|n| n.as_int()) == Some(0)
+        {
+            let msg = format!("`{}` has at least one position", l.name.text);
+            diags.push(Diagnostic::new(Code::BadTopology, x.span, msg));
+        }
         let open = t.grid_level().is_some_and(|g| g.name == l.name.text);
         if l.extent.is_none() && !open {
             diags.push(

@@ -21,14 +21,33 @@ type Assigned = Vec<((usize, usize), Val)>;
 impl Elab<'_> {
     /// A function's body with its result checked.
     pub fn block_result(&mut self, f: &ast::Func) -> Val {
-        let v = self.block(&f.body);
+        let v = self.function_block(&f.body);
         match &f.ret {
             Some(t) => self.check_return(t, v, &f.body),
             None => v,
         }
     }
 
+    /// The body of a function; its last statement may be a `return`.
+    pub fn function_block(&mut self, b: &ast::Block) -> Val {
+        let last = if b.tail.is_none() { b.stmts.len().saturating_sub(1) } else { usize::MAX };
+        self.block_until(b, last)
+    }
+
     pub fn block(&mut self, b: &ast::Block) -> Val {
+        self.block_until(b, usize::MAX)
+    }
+
+    /// A block in which only the statement at `last` may be a `return`.
+    fn block_until(&mut self, b: &ast::Block, last: usize) -> Val {
+        for (i, st) in b.stmts.iter().enumerate() {
+            if i != last && matches!(st.kind, StmtKind::Return(_)) {
+                let msg = "a `return` stands last in a function";
+                let d = Diagnostic::new(Code::BadReturn, st.span, msg)
+                    .help("a block's value is its last expression, without `return` and `;`");
+                self.push(d);
+            }
+        }
         self.deeper(b.span, |s| {
             s.frames.push(Frame::default());
             let mut out = Val::Unit;
@@ -681,6 +700,7 @@ impl Elab<'_> {
     pub fn match_block(&mut self, value: &ast::Expr, arms: &[ast::Arm], span: Span) -> Val {
         let v = match self.expr(value) {
             Val::Bool(b) => Val::int(Expr::int(i64::from(b))),
+            Val::Str(s) => return self.match_text(&s, value.span, arms),
             v => v,
         };
         let what = match self.int(v, value.span) {
@@ -715,6 +735,34 @@ impl Elab<'_> {
             };
         }
         self.match_arms(&what, arms, &ranges, lo, hi, span)
+    }
+
+    /// A `match` of a string: the first arm with that text, or `_`.
+    fn match_text(&mut self, text: &str, span: Span, arms: &[ast::Arm]) -> Val {
+        for a in arms {
+            let hit = match &a.pat.kind {
+                ExprKind::Path(p) if p.segs.len() == 1 && p.segs[0].text == "_" => true,
+                _ => match self.expr(&a.pat) {
+                    Val::Str(s) => s == text,
+                    Val::Error => return Val::Error,
+                    v => {
+                        let msg =
+                            format!("the pattern of a string is a string, found {}", v.what());
+                        return self.error(Code::BadArgs, a.pat.span, msg);
+                    }
+                },
+            };
+            if hit {
+                return self.expr(&a.body);
+            }
+        }
+        let d = Diagnostic::new(
+            Code::NonExhaustive,
+            span,
+            format!("no arm of this `match` covers `{text:?}`"),
+        )
+        .help(format!("add an arm `{text:?} => ..` or `_ => ..`"));
+        self.push(d)
     }
 
     fn arm_ranges(&mut self, arms: &[ast::Arm], lo: i64, hi: i64) -> Option<Vec<(i64, i64)>> {
@@ -802,8 +850,6 @@ impl Elab<'_> {
         .here(format!("`{shown}` is {lo}..={hi}"))
         .help(format!("add an arm `{missing} => ..`"));
         if let Some(last) = arms.last() {
-            let at = Span { start: last.span.end, ..last.span };
-            let _ = at;
             d = d.label(last.span, "the last arm");
         }
         self.push(d);

@@ -343,7 +343,7 @@ fn body(
             span: q.name.span,
         });
     }
-    let v = e.block(&f.body);
+    let v = e.function_block(&f.body);
     if let Some(t) = &m.ret {
         let span = f.body.tail.as_ref().map_or(f.body.span, |x| x.span);
         if matches!(v, Val::Unit) {

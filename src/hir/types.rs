@@ -138,6 +138,12 @@ impl Elab<'_> {
             Some(r) => Some(self.value_range(r)?),
             None => None,
         };
+        let n = shape.iter().try_fold(1i64, |n, e| n.checked_mul(e.as_int().unwrap_or(1)));
+        if n.is_none_or(|n| n > 1 << 46) {
+            let msg = "a tensor of this type has more than 2^46 elements";
+            self.error(Code::TooLarge, t.span, msg);
+            return None;
+        }
         Some(WrittenType { dtype, shape, place, range })
     }
 
@@ -147,7 +153,12 @@ impl Elab<'_> {
             return None;
         };
         let (a, b) = (self.int_expr(lo)?, self.int_expr(hi)?);
-        Some((a, if *inclusive { b } else { b.sub(&Expr::one()) }))
+        let b = if *inclusive { b } else { b.sub(&Expr::one()) };
+        if self.g.vars.ge(&b, &a) == Decision::No {
+            self.error(Code::BadArgs, r.span, "this range has no values");
+            return None;
+        }
+        Some((a, b))
     }
 
     // ---- generics

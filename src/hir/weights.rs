@@ -36,6 +36,9 @@ impl Elab<'_> {
                 });
                 let _ = v;
                 let Some(w) = written else { return Val::Error };
+                if let Some(d) = from.as_ref().and_then(|s| bad_key(s, w.shape.len())) {
+                    return self.push(d);
+                }
                 let counts: Vec<Expr> = path.iter().filter_map(|s| s.count.clone()).collect();
                 let n = counts.len();
                 let mut place =
@@ -84,6 +87,11 @@ impl Elab<'_> {
         if let Some(v) = self.weights.get(&id) {
             return Val::Tensor(*v);
         }
+        if self.calls.contains(&r) {
+            let msg = format!("`{}` is prepared from itself", name.text);
+            return self.error(Code::ConstCycle, name.span, msg);
+        }
+        self.calls.push(r);
         // an indexed child's own value depends on a loop variable: it stays where it is used
         let hoist = path.iter().all(|s| s.index.is_none());
         let saved = (self.region, self.scope, std::mem::take(&mut self.open));
@@ -97,6 +105,7 @@ impl Elab<'_> {
             let what = format!("`{}`", name.text);
             e.fits(ty, &v, value.span, &what, ty.span).map_or(Val::Error, |x| x.0)
         });
+        self.calls.pop();
         (self.region, self.scope, self.open) = saved;
         self.hints = hints;
         if let (Val::Tensor(t), true) = (&v, hoist) {
@@ -134,6 +143,18 @@ impl Elab<'_> {
                 return self.push(d);
             }
         };
+        let owner = r.module.map(|m| ItemRef { file: r.file, module: None, item: m });
+        if let Some(owner) = owner
+            && self.reaches(module, owner, &mut vec![])
+        {
+            let d = Diagnostic::new(
+                Code::Recursion,
+                of.span,
+                format!("child `{}` is a module that contains it", name.text),
+            )
+            .help("a module is no part of itself, directly or through its children");
+            return self.push(d);
+        }
         let mut n = None;
         if let Some(c) = count {
             let mut got = None;
@@ -150,6 +171,25 @@ impl Elab<'_> {
         let prefix = from.as_ref().map_or(name.text.clone(), |s| s.value.clone());
         path.push(Step { prefix, name: name.text.clone(), count: n, index: None });
         Val::Child(Box::new(Instance { module: Some(module), path }))
+    }
+
+    /// Whether a module is `end`, or has it among its children, or theirs.
+    fn reaches(&self, from: ItemRef, end: ItemRef, seen: &mut Vec<ItemRef>) -> bool {
+        if from == end {
+            return true;
+        }
+        if seen.contains(&from) {
+            return false;
+        }
+        seen.push(from);
+        let items = self.p.item(from).and_then(module_items).unwrap_or(&[]);
+        items.iter().any(|i| match &i.kind {
+            ast::ItemKind::Child { of, .. } => match self.p.lookup(from.file, None, of) {
+                Some(Decl::Item(m)) => self.reaches(m, end, seen),
+                _ => false,
+            },
+            _ => false,
+        })
     }
 
     /// `layers[i]`
@@ -210,8 +250,8 @@ impl Elab<'_> {
 
     pub fn call_child(&mut self, c: Instance, args: &[ast::Arg], span: Span) -> Val {
         let Some(m) = c.module else { return Val::Error };
-        if c.path.last().is_some_and(|s| s.count.is_some() && s.index.is_none()) {
-            let msg = "this is an array of children: `layers[i](..)` calls one";
+        if let Some(s) = c.path.last().filter(|s| s.count.is_some() && s.index.is_none()) {
+            let msg = format!("this is an array of children: `{}[i](..)` calls one", s.name);
             return self.error(Code::BadArgs, span, msg);
         }
         match self.p.entry(m) {
@@ -253,4 +293,15 @@ fn full_key(path: &[Step], own: &str) -> String {
         }
     }
     out + own
+}
+
+/// A checkpoint name has at most one `{}`, which runs over the leading axis.
+fn bad_key(key: &ast::Str, rank: usize) -> Option<Diagnostic> {
+    let msg = match key.value.matches("{}").count() {
+        0 => return None,
+        1 if rank > 0 => return None,
+        1 => "`{}` runs over the leading axis, and this weight has none",
+        _ => "a checkpoint name has at most one `{}`, which runs over the leading axis",
+    };
+    Some(Diagnostic::new(Code::BadArgs, key.span, msg))
 }

@@ -105,6 +105,22 @@ impl DType {
         self.is_float() || matches!(self, DType::I64 | DType::I32 | DType::I16 | DType::I8)
     }
 
+    /// Whether an integer type, or `bool`, has a whole number among its values.
+    pub fn holds(self, whole: f64) -> bool {
+        let (lo, hi) = match self {
+            DType::I64 => (-(2f64.powi(63)), 2f64.powi(63)),
+            DType::I32 => (-(2f64.powi(31)), 2f64.powi(31) - 1.0),
+            DType::I16 => (-32768.0, 32767.0),
+            DType::I8 => (-128.0, 127.0),
+            DType::U64 => (0.0, 2f64.powi(64)),
+            DType::U32 => (0.0, 2f64.powi(32) - 1.0),
+            DType::U8 => (0.0, 255.0),
+            DType::Bool => (0.0, 1.0),
+            _ => return true,
+        };
+        (lo..=hi).contains(&whole)
+    }
+
     /// Bytes of `elements` values, rounded up to whole bytes (two f4 share one).
     pub fn bytes(self, elements: u64) -> u64 {
         (elements * self.bits()).div_ceil(8)
