@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long)]
     suggest: bool,
     /// Standard deviation of random floats
-    #[arg(long, default_value_t = 1.0, value_name = "X")]
+    #[arg(long, default_value_t = 1.0, value_name = "X", value_parser = deviation)]
     scale: f64,
     /// `equal` takes NaN on both sides for equal
     #[arg(long)]
@@ -99,6 +99,13 @@ impl std::convert::From<Lack> for Stop {
 impl std::convert::From<Diagnostic> for Stop {
     fn from(d: Diagnostic) -> Stop {
         Stop::Diagnostics(vec![d])
+    }
+}
+
+fn deviation(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x.is_finite() && x >= 0.0 => Ok(x),
+        _ => Err("expected a number that is not negative".into()),
     }
 }
 
