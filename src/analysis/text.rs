@@ -78,12 +78,15 @@ impl Report<'_> {
         self.line(&head);
         for p in a.capacity.iter().filter(|p| p.exceeded).take(self.limit(3)) {
             let limit = u128::from(p.limit.unwrap_or(0));
+            let (needs, has) = (bytes(p.allocated_in_place), bytes(limit));
+            let exact = needs == has;
+            let show = |text: String, n: u128| if exact { format!("{n} B") } else { text };
             self.line(&format!(
                 "does not fit: {} of a {} needs {} at its peak and has {}",
                 p.storage,
                 p.owner,
-                bytes(p.allocated_in_place),
-                bytes(limit)
+                show(needs, p.allocated_in_place),
+                show(has, limit)
             ));
             for fit in p.would_fit.iter().take(self.limit(2)) {
                 let line = format!("  would fit: {fit}");
