@@ -151,7 +151,7 @@ codes! {
     ConstCycle = "0218", "const-cycle", Error, "a const is defined by itself",
         "The consts on the way form a circle; one of them must be given a value.";
     LiteralRange = "0219", "literal-range", Warning, "a literal is no value of the dtype it takes",
-        "A literal takes the other operand's dtype. `x * 1e6` with x in f16 multiplies by infinity, and `i * 0.5` with i in i32 by 0. Cast the tensor first.";
+        "A literal takes the other operand's dtype. `x * 1e6` with x in f16 multiplies by infinity, and `i * 0.5` with i in i32 by 0; `i + 200` with i in i8 adds -56. Cast the tensor first.";
     NotANumber = "0220", "not-a-number", Error, "a number was expected",
         "Subscripts, extents and loop bounds are integers. A rank-0 integer tensor counts as one where its source is a parameter with a range: `lens: i32[B] range 1..=4096`.";
     TooLarge = "0221", "too-large", Error, "a tensor has more elements than can be counted safely",

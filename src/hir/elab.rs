@@ -435,7 +435,9 @@ impl<'p> Elab<'p> {
                 let t = crate::types::value::Tensor::full(dtype, vec![], f);
                 !f.is_finite() || t.get_f64(0).is_finite()
             } else {
-                f.fract() == 0.0
+                let whole = 2f64.powi(dtype.bits() as i32 - i32::from(dtype.is_signed()));
+                let low = if dtype.is_signed() { -whole } else { 0.0 };
+                f.fract() == 0.0 && (!dtype.is_int() || (low..=whole - 1.0).contains(&f))
             };
             if !fits {
                 self.diags.push(
