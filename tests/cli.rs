@@ -206,6 +206,25 @@ fn integers_are_finite_and_a_failure_names_its_op_once() {
 }
 
 #[test]
+fn a_size_that_cannot_run_keeps_the_reports_before_it() {
+    let text = "\
+dim n in 1..=9;
+
+func f(x: f32[n]) -> i64[n] {
+    floor_div(arange(n), arange(n, start = -2))
+}
+";
+    let f = file("part", text) + ":f";
+    let args = ["check", &f, "--dim", "n=2,3", "--inputs", "random", "--fn", "finite"];
+    let (status, out, err) = run(&args);
+    assert_eq!(status, 1);
+    assert!(out.contains("at n = 2\n") && out.contains("not every size: FAIL"), "{out}");
+    assert!(err.contains("division by zero"), "{err}");
+    let (_, out, _) = run(&[&args[..], &["--json"]].concat());
+    assert!(out.contains("\"pass\": false"), "{out}");
+}
+
+#[test]
 fn fmt_checks_and_rewrites() {
     let path = file("fmt", "func f( x :f32[4] )->f32[4]{x+x}\n");
     let (status, out, _) = run(&["fmt", "--check", &path]);
