@@ -500,7 +500,20 @@ pub struct Point {
 /// # Errors
 /// A dim is unknown, has no size, or a size is outside its bounds: the text lists them all.
 pub fn points(g: &Graph, stated: &[(String, Vec<i64>)]) -> Result<Vec<Point>, String> {
-    let mut wrong = vec![];
+    let (all, outside) = sweep(g, stated)?;
+    if outside.is_empty() { Ok(all) } else { Err(outside.join("\n")) }
+}
+
+/// Every combination of the sizes stated, and what is said of sizes that are outside their dims.
+///
+/// # Errors
+/// A dim is unknown, has no size, or is stated twice: the text lists them all, and the sizes
+/// outside their dims.
+pub fn sweep(
+    g: &Graph,
+    stated: &[(String, Vec<i64>)],
+) -> Result<(Vec<Point>, Vec<String>), String> {
+    let (mut wrong, mut outside) = (vec![], vec![]);
     let known: Vec<(VarId, &str, String)> = g
         .dims
         .iter()
@@ -521,6 +534,11 @@ pub fn points(g: &Graph, stated: &[(String, Vec<i64>)]) -> Result<Vec<Point>, St
             });
         }
     }
+    for (i, (name, _)) in stated.iter().enumerate() {
+        if stated.iter().take(i).any(|(n, _)| n == name) {
+            wrong.push(format!("dim `{name}` is stated twice: `--dim {name}=N,N` gives two sizes"));
+        }
+    }
     let mut out = vec![Point::default()];
     for (var, name, bounds) in &known {
         let Some((_, sizes)) = stated.iter().find(|(n, _)| n == name) else {
@@ -532,7 +550,7 @@ pub fn points(g: &Graph, stated: &[(String, Vec<i64>)]) -> Result<Vec<Point>, St
             let (lo, hi) =
                 info.map_or((None, None), |i| (g.vars.lower(&i.lo), g.vars.upper(&i.hi)));
             if lo.is_some_and(|lo| *s < lo) || hi.is_some_and(|hi| *s > hi) {
-                wrong.push(format!("dim `{name}` is in {bounds}, found {s}"));
+                outside.push(format!("dim `{name}` is in {bounds}, found {s}"));
             }
         }
         let old = std::mem::take(&mut out);
@@ -545,7 +563,11 @@ pub fn points(g: &Graph, stated: &[(String, Vec<i64>)]) -> Result<Vec<Point>, St
             }
         }
     }
-    if wrong.is_empty() { Ok(out) } else { Err(wrong.join("\n")) }
+    if wrong.is_empty() {
+        return Ok((out, outside));
+    }
+    wrong.append(&mut outside);
+    Err(wrong.join("\n"))
 }
 
 #[cfg(test)]
@@ -575,6 +597,8 @@ mod tests {
         let c = s.compile(f);
         let g = c.graph.as_ref().unwrap();
         assert!(points(g, &[("d".into(), vec![9])]).is_ok());
+        let twice = points(g, &[("d".into(), vec![1]), ("d".into(), vec![2])]);
+        assert!(twice.is_err_and(|e| e.contains("stated twice")));
         assert_eq!(
             points(g, &[("d".into(), vec![10])]).unwrap_err(),
             "dim `d` is in 1..=9, found 10"

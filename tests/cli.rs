@@ -120,6 +120,54 @@ fn selections_consts_and_dims_are_held_against_the_program() {
     let gqa = "examples/gqa_decode/gqa_decode.tf:Decode.heads";
     says(&["analyze", gqa], 1, "dim `ctx` in 1..=8192 needs a size");
     says(&["analyze", gqa, "--dim", "ctx=9000"], 1, "is in 1..=8192, found 9000");
+    says(&["analyze", gqa, "--dim", "ctx=1", "--dim", "ctx=2"], 1, "`ctx` is stated twice");
+    says(&["compile", rms, "--const", "ROWS=3", "--const", "ROWS=4"], 2, "`ROWS` is given twice");
+}
+
+#[test]
+fn a_sweep_refuses_one_size_and_answers_the_others() {
+    let gqa = "examples/gqa_decode/gqa_decode.tf:Decode.heads";
+    let (status, out, err) = run(&["analyze", gqa, "--dim", "ctx=1,9000"]);
+    assert_eq!(status, 0, "{err}");
+    let last: Vec<&str> = out.lines().skip(1).map(str::trim_end).collect();
+    assert!(last[0].starts_with("ctx = 1 ") && last[0].contains("330 kflop"), "{out}");
+    assert!(last[1].starts_with("ctx = 9000  refused: ") && last[1].contains("1..=8192"), "{out}");
+    assert!(err.contains("TF0501"), "{err}");
+    assert_eq!(run(&["analyze", gqa, "--dim", "ctx=9000,9001"]).0, 1);
+}
+
+#[test]
+fn what_data_decides_is_no_lower_bound() {
+    let text = "\
+module Lens {
+    target \"nvidia.h200_sxm\";
+    topology cta = 4, thread = 32;
+    entry func f(x: f32[4, 100], l: i32[4] range 0..=100) -> f32[4] {
+        let mut o = empty(f32[4]);
+        mesh g = cta[p: 4] {
+            let mut s = zeros(f32);
+            for w in tile(0..l[g.p], 16, pad = 0.0) {
+                s = s + sum(x[g.p, w]);
+            }
+            o[g.p] = s;
+        }
+        o
+    }
+}
+";
+    let (status, out, err) = run(&["analyze", &file("lens", text)]);
+    assert_eq!(status, 0, "{err}");
+    assert!(out.contains("if all of it is used, bound by gmem in flight"), "{out}");
+    assert!(!out.contains("at least"), "{out}");
+}
+
+#[test]
+fn a_verdict_over_by_little_is_told_in_bytes() {
+    let gqa = "examples/gqa_decode/gqa_decode.tf:Decode.heads";
+    let (status, out, _) = run(&["analyze", gqa, "--dim", "ctx=1816", "--memory"]);
+    assert_eq!(status, 1);
+    let said = "does not fit: smem of a cta needs 232512 B at its peak and has 232448 B";
+    assert!(out.contains(said), "{out}");
 }
 
 #[test]
@@ -134,12 +182,46 @@ fn check_assumes_nothing() {
     says(&["--fn", "finite"], 2, "inputs must be stated");
     says(&["--inputs", "random"], 1, "no predicate judges output `output`");
     says(&["--inputs", "random", "--fn", "equal"], 1, "needs a reference");
-    says(&["--inputs", "random:x", "--fn", "finite"], 2, "a seed is an integer");
+    says(&["--inputs", "random:x", "--fn", "finite"], 2, "a seed is a whole number");
+    says(&["--inputs", "random", "--scale", "nan", "--fn", "finite"], 2, "is not negative");
+    says(&["--inputs", "src", "--fn", "finite"], 3, "cannot read `src`: it is a directory");
     says(&["--inputs", "absent.npy", "--fn", "finite"], 3, "no such file");
     says(&["--inputs", "random", "--fn", "alclose"], 1, "did you mean `allclose`?");
     says(&["--inputs", "random", "--atol", "1", "--fn", "finite"], 2, "stands after the `--fn`");
     says(&["--inputs", "random", "--fn", "finite"], 0, "PASS");
     says(&["--inputs", "random", "--fn", "finite", "--json"], 0, "\"pass\": true");
+}
+
+#[test]
+fn integers_are_finite_and_a_failure_names_its_op_once() {
+    let most = "func f(x: f32[8]) -> (f32[1], i64[1]) { topk(x, k = 1) }\n";
+    let most = file("finite", most) + ":f";
+    let (status, out, err) = run(&["check", &most, "--inputs", "random", "--fn", "finite"]);
+    assert_eq!(status, 0, "{out}{err}");
+    let rest = "func f(x: i32[4]) -> i32[4] { floor_div(x, x - x) }\n";
+    let rest = file("once", rest) + ":f";
+    let (status, _, err) = run(&["check", &rest, "--inputs", "random", "--fn", "finite"]);
+    assert_eq!(status, 1);
+    assert!(err.contains("]: `floor_div`: division by zero"), "{err}");
+}
+
+#[test]
+fn a_size_that_cannot_run_keeps_the_reports_before_it() {
+    let text = "\
+dim n in 1..=9;
+
+func f(x: f32[n]) -> i64[n] {
+    floor_div(arange(n), arange(n, start = -2))
+}
+";
+    let f = file("part", text) + ":f";
+    let args = ["check", &f, "--dim", "n=2,3", "--inputs", "random", "--fn", "finite"];
+    let (status, out, err) = run(&args);
+    assert_eq!(status, 1);
+    assert!(out.contains("at n = 2\n") && out.contains("not every size: FAIL"), "{out}");
+    assert!(err.contains("division by zero"), "{err}");
+    let (_, out, _) = run(&[&args[..], &["--json"]].concat());
+    assert!(out.contains("\"pass\": false"), "{out}");
 }
 
 #[test]

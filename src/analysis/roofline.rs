@@ -340,7 +340,8 @@ fn in_flight(
     let t = Ratio::new(moved.saturating_mul(wait), flight);
     let text = format!("{positions} x {} / {}", bytes(each), time(wait as f64));
     let note = "bytes in flight over the latency of gmem".to_string();
-    add(rows, "gmem in flight", moved, Certainty::Exact, Ok((t, text, Some(note))));
+    let is = here.iter().fold(Certainty::Exact, |is, f| is.and(f.record.read_is));
+    add(rows, "gmem in flight", moved, is, Ok((t, text, Some(note))));
 }
 
 /// Devices that run the program: the positions of the meshes over levels that own memory.

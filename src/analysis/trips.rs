@@ -93,7 +93,7 @@ pub(super) fn count(
         let node = frame.loops.last().and_then(|l| walk.loops.get(*l)).map(|l| l.node);
         let span = node.map_or(graph.scope(crate::graph::ScopeId(0)).span, |n| graph.node(n).span);
         Diagnostic::new(Code::TripsUnbounded, span, "the trips of this loop have no bound")
-            .help("give the data it depends on a `range`, or a value with `--value NAME=VALUE`")
+            .help("give the data it depends on a `range`")
     };
     if combos.is_some_and(|n| (n as u64) <= FUEL / 4) {
         let mut runs = vec![];

@@ -160,9 +160,10 @@ impl Predicate {
         *self != Predicate::Finite
     }
 
-    /// Whether it may judge integers and bools.
+    /// Whether it may judge integers and bools. They are finite always, so that a program with such
+    /// an output can be run without a reference.
     pub fn takes_integers(&self) -> bool {
-        *self == Predicate::Equal
+        matches!(self, Predicate::Equal | Predicate::Finite)
     }
 }
 

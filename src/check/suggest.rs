@@ -201,6 +201,11 @@ pub fn suggest(output: &str, c: &Tensor, r: &Tensor, l: &Lineage) -> Suggestion 
     s.rtol = 2.0 * (u + way + sums);
     s.rel_l2 = s.rtol;
     let rms = n.reference / (r.len().max(1) as f64).sqrt();
+    if !rms.is_finite() {
+        (s.rtol, s.rel_l2) = (0.0, 0.0);
+        s.derivation = "the reference is not finite: no tolerance can be derived from it".into();
+        return s;
+    }
     s.atol = s.rtol * rms;
     s.derivation = format!(
         "2 * (u + sqrt({}) * {:.1e} + sqrt({}) * {acc:.1e}), u = {u:.1e} of {}: its own rounding, \
@@ -230,6 +235,9 @@ mod tests {
         assert!(long.rtol > 2.0 * short.rtol);
         let ints = suggest("output", &t(DType::I32), &t(DType::I32), &l(1, 1));
         assert_eq!((ints.measures.as_slice(), ints.rtol), (&[("equal", 0.0)][..], 0.0));
+        let nan = Tensor::full(DType::F32, vec![4], f64::NAN);
+        let none = suggest("output", &nan, &nan, &l(1, 1));
+        assert_eq!((none.rtol, none.atol, none.rel_l2), (0.0, 0.0, 0.0), "{}", none.derivation);
         for d in DType::ALL.iter().filter(|d| d.is_float() && **d != DType::F8e8m0) {
             // half the step above 1 is where rounding turns
             let u = unit_roundoff(*d).unwrap();

@@ -6,7 +6,7 @@ use super::common::{Common, Reply, Selected, dim_sizes};
 use crate::analysis::record::Costs;
 use crate::analysis::{self, Analysis, Options, units};
 use crate::diag::Diagnostic;
-use crate::session::{Point, points, tidy};
+use crate::session::{Point, sweep, tidy};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -44,8 +44,9 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         Ok(s) => s,
         Err(r) => return r,
     };
-    let all = match points(&s.graph, &args.dims) {
-        Ok(p) => p,
+    let all = match sweep(&s.graph, &args.dims) {
+        Ok((all, outside)) if all.len() > 1 || outside.is_empty() => all,
+        Ok((_, outside)) => return Reply::refused(outside.join("\n")).after(&s.err),
         Err(e) => return Reply::refused(e).after(&s.err),
     };
     // the table of a sweep has the bound in any case

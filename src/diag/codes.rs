@@ -101,7 +101,7 @@ codes! {
     DimOutOfRange = "0501", "dim-out-of-range", Error, "a dim has a value outside its range",
         "The declaration `dim ctx in 1..=8192` bounds the values for which the program is checked and means something. Choose a value inside, or widen the declaration.";
     TripsUnbounded = "0502", "trips-unbounded", Error, "a loop's trips depend on data without a range",
-        "The number of trips is read from a tensor whose values have no stated range, so that nothing bounds the cost. Declare one, `lens: i32[B] range 0..=4096`, or state the value for this analysis, `--value lens=4096`.";
+        "The number of trips is read from a tensor whose values have no stated range, so that nothing bounds the cost. Declare one, `lens: i32[B] range 0..=4096`.";
     CapacityExceeded = "0503", "capacity-exceeded", Error, "the values live at once do not fit their storage",
         "A storage has a capacity for each of its owners: shared memory for a CTA, the register file and 255 registers for the threads that run on it, global memory for the device. The message names the op at the peak and every value live there, largest first; values share an owner from their definition to their last use. Split finer, take a smaller tile or a shallower ring, or move a value to a larger storage.";
     CountOverflow = "0504", "count-overflow", Error, "a count is too large to be exact",
@@ -155,7 +155,7 @@ codes! {
     ConstCycle = "0218", "const-cycle", Error, "a const is defined by itself",
         "The consts on the way form a circle; one of them must be given a value.";
     LiteralRange = "0219", "literal-range", Warning, "a literal is no value of the dtype it takes",
-        "A literal takes the other operand's dtype. `x * 1e6` with x in f16 multiplies by infinity, and `i * 0.5` with i in i32 by 0. Cast the tensor first.";
+        "A literal takes the other operand's dtype. `x * 1e6` with x in f16 multiplies by infinity, and `i * 0.5` with i in i32 by 0; `i + 200` with i in i8 adds -56. Cast the tensor first.";
     NotANumber = "0220", "not-a-number", Error, "a number was expected",
         "Subscripts, extents and loop bounds are integers. A rank-0 integer tensor counts as one where its source is a parameter with a range: `lens: i32[B] range 1..=4096`.";
     TooLarge = "0221", "too-large", Error, "a tensor has more elements than can be counted safely",

@@ -644,7 +644,9 @@ impl Elab<'_> {
                 );
                 return None;
             }
-            self.g.assumed.push((span, format!("`{a}..{b}` lies within an axis of `{n}`")));
+            // of a window that may run past the end only the start is held against the axis
+            let what = if a == b { format!("`{a}`") } else { format!("`{a}..{b}`") };
+            self.g.assumed.push((span, format!("{what} lies within an axis of `{n}`")));
         }
         Some(())
     }

@@ -14,7 +14,11 @@ pub(super) fn apply(p: &mut Program, overrides: &[(String, String)]) -> Vec<Stri
     let mut wrong = vec![];
     let mut good = vec![];
     let consts = root_consts(p);
-    for (name, text) in overrides {
+    for (i, (name, text)) in overrides.iter().enumerate() {
+        if overrides.iter().take(i).any(|(n, _)| n == name) {
+            wrong.push(format!("const `{name}` is given twice"));
+            continue;
+        }
         let Some((_, item, span)) = consts.iter().find(|(n, _, _)| n == name) else {
             wrong.push(unknown(name, &consts));
             continue;

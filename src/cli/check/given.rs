@@ -55,10 +55,22 @@ impl From {
     }
 }
 
+/// Whether there is a file, and one that may be opened.
+fn readable(path: &Path, file: &str) -> Result<(), Lack> {
+    std::fs::File::open(path).map(drop).map_err(|e| {
+        let why = match e.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_string(),
+            _ => e.to_string(),
+        };
+        Lack::File(format!("cannot read `{file}`: {why}"))
+    })
+}
+
 fn read(file: &str) -> Result<Given, Lack> {
     let path = Path::new(file);
-    if !path.exists() {
-        return Err(Lack::File(format!("cannot read `{file}`: no such file")));
+    readable(path, file)?;
+    if path.is_dir() {
+        return Err(Lack::File(format!("cannot read `{file}`: it is a directory")));
     }
     let all = tensorio::read(path).map_err(|e| Lack::Content(e.to_string()))?;
     let tensors = all.into_iter().map(|NamedTensor { name, tensor }| (name, tensor)).collect();
@@ -73,7 +85,9 @@ pub fn inputs(from: &From, wanted: &[Wanted], scale: f64) -> Result<Bound, Lack>
             inputs::bind(wanted, &given?).map_err(Lack::Diagnostics)
         }
         From::Checkpoint(_) => Err(Lack::Usage("inputs are random or files".into())),
-        From::BadSeed(text) => Err(Lack::Usage(format!("`{text}`: a seed is an integer"))),
+        From::BadSeed(text) => {
+            Err(Lack::Usage(format!("`{text}`: a seed is a whole number below 2^64")))
+        }
     }
 }
 
@@ -85,9 +99,7 @@ pub fn weights(from: &From, wanted: &[Wanted], scale: f64) -> Result<Bound, Lack
         From::Checkpoint(dir) => dir,
     };
     let path = Path::new(file);
-    if !path.exists() {
-        return Err(Lack::File(format!("cannot read `{file}`: no such file")));
-    }
+    readable(path, file)?;
     let source = if path.is_dir() || path.extension().is_some_and(|e| e == "safetensors") {
         Store::Mapped(Checkpoint::open(path).map_err(|e| Lack::Content(e.to_string()))?)
     } else {

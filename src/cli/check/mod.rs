@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long)]
     suggest: bool,
     /// Standard deviation of random floats
-    #[arg(long, default_value_t = 1.0, value_name = "X")]
+    #[arg(long, default_value_t = 1.0, value_name = "X", value_parser = deviation)]
     scale: f64,
     /// `equal` takes NaN on both sides for equal
     #[arg(long)]
@@ -102,6 +102,13 @@ impl std::convert::From<Diagnostic> for Stop {
     }
 }
 
+fn deviation(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x.is_finite() && x >= 0.0 => Ok(x),
+        _ => Err("expected a number that is not negative".into()),
+    }
+}
+
 pub fn run(common: &Common, args: &Args) -> Reply {
     if args.suggest && args.against.is_none() && args.expected.is_empty() {
         return Reply::usage("`--suggest` compares with a reference: `--expected` or `--against`");
@@ -114,26 +121,36 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         Ok(o) => o,
         Err(r) => return r,
     };
-    let told = s.err.clone() + other.as_ref().map_or("", |o| o.err.as_str());
+    let mut told = s.err.clone() + other.as_ref().map_or("", |o| o.err.as_str());
     let all = match points(&s.graph, &args.dims) {
         Ok(p) => p,
         Err(e) => return Reply::refused(e).after(&told),
     };
     let mut runs = vec![];
+    let mut stopped = false;
     for p in all {
-        match one(args, &s, other.as_ref(), p) {
-            Ok(r) => runs.push(r),
-            Err(Stop::Reply(r)) => return r.after(&told),
-            Err(Stop::Diagnostics(d)) => {
-                let err = told + &common.tell(&d, s.session.sources());
-                return Reply { out: String::new(), err, status: 1 };
+        let said = match one(args, &s, other.as_ref(), p) {
+            Ok(r) => {
+                runs.push(r);
+                continue;
             }
+            Err(Stop::Reply(r)) if runs.is_empty() || r.status != 1 => return r.after(&told),
+            Err(Stop::Reply(r)) => r.err,
+            Err(Stop::Diagnostics(d)) => common.tell(&d, s.session.sources()),
+        };
+        told += &said;
+        if runs.is_empty() {
+            return Reply { out: String::new(), err: told, status: 1 };
         }
+        // the sizes before keep their reports
+        stopped = true;
+        break;
     }
-    let pass = runs.iter().all(|r| match &r.result {
-        Judged::Report(r) => r.pass,
-        Judged::Suggestions(..) => true,
-    });
+    let pass = !stopped
+        && runs.iter().all(|r| match &r.result {
+            Judged::Report(r) => r.pass,
+            Judged::Suggestions(..) => true,
+        });
     let reference = match &other {
         Some(o) => Some(o.name()),
         None => (!args.expected.is_empty()).then(|| args.expected.join(", ")),
@@ -155,7 +172,7 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         for r in &runs {
             out += &r.text(&s.name(), reference.as_deref());
         }
-        if runs.len() > 1 && !args.suggest {
+        if (stopped || runs.len() > 1) && !args.suggest {
             out += if pass { "every size: PASS\n" } else { "not every size: FAIL\n" };
         }
         out
