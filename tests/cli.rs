@@ -251,3 +251,26 @@ fn a_reader_that_leaves_is_no_panic() {
     assert_eq!(out.status.code(), Some(0));
     assert!(out.stderr.is_empty(), "{}", String::from_utf8_lossy(&out.stderr));
 }
+
+/// A petabyte of input is refused before anything is allocated.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_larger_than_the_machine_is_refused() {
+    let dir = std::env::temp_dir().join(format!("tf-room-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("huge.tf");
+    std::fs::write(
+        &file,
+        "module M {\n    target \"nvidia.h200_sxm\";\n\n    entry func f(x: f32[4000000, 4000000]) -> f32[4000000, 4000000] {\n        x + x\n    }\n}\n",
+    )
+    .unwrap();
+    let out = std::process::Command::new(env!("CARGO_BIN_EXE_tilefoundry"))
+        .args(["check", file.to_str().unwrap(), "--inputs", "random", "--out", "output"])
+        .args(["--fn", "finite"])
+        .output()
+        .unwrap();
+    let err = String::from_utf8_lossy(&out.stderr).to_string();
+    std::fs::remove_dir_all(&dir).unwrap();
+    assert_eq!(out.status.code(), Some(3), "{err}");
+    assert!(err.contains("this machine has"), "{err}");
+}

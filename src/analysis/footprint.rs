@@ -19,7 +19,7 @@ use crate::types::dim::{Env, Expr, VarId, VarKind};
 use crate::types::placement::Storage;
 
 /// Boxes that are enumerated for one group of axes.
-const BOXES: u64 = 1 << 20;
+const BOXES: u64 = 1 << 17;
 
 /// One axis of a box; none is the whole axis.
 #[derive(Clone, Debug, PartialEq)]

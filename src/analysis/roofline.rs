@@ -16,7 +16,7 @@
 //! A module on several devices is bounded by the work of one of them.
 //!
 //! Bytes in flight (Little's law): `gmem` rate <= bytes in flight / latency. In flight at one
-//! position are its rings, and the largest other read of one op.
+//! position are its rings, and every other read of the launch once, as if none waited for another.
 //!
 //! `cold`: the inputs are in `gmem`. `warm`: what fits the last cache is there already.
 
@@ -316,22 +316,17 @@ fn in_flight(
     let (Some(latency), Some(units), Some(resident)) = (latency.known(), units, resident) else {
         return;
     };
-    let (mut rings, mut largest) = (0u128, 0u128);
+    // reads that do not wait for each other may all be under way: a ring its depth, any other once
+    let mut each = 0u128;
     for o in ops {
         let reads = o.entries.iter().filter(|e| e.key == Key::Read(Storage::Gmem));
         let ring = u128::from(if o.op.op.role() == Role::Reshard { o.op.buffers() } else { 1 });
-        for e in reads {
-            match ring {
-                1 => largest = largest.max(e.local),
-                n => rings += e.local * n,
-            }
-        }
+        each += reads.map(|e| e.local.saturating_mul(ring)).sum::<u128>();
     }
     let here = footprints(cx, ops.iter().copied());
     let moved: u128 = here.iter().map(|f| f.record.read.div_ceil(f.devices)).sum();
     let p = sum::units(cx, l, cx.machine.grid).div_ceil(devices(cx));
     let positions = p.min(units.saturating_mul(u128::from(resident.max(1))));
-    let each = rings + largest;
     let flight = positions.saturating_mul(each);
     let wait = (latency.value * 1000.0).round().max(0.0) as u128;
     if flight == 0 || moved == 0 {

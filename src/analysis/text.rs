@@ -79,12 +79,13 @@ impl Report<'_> {
         self.line(&head);
         for p in a.capacity.iter().filter(|p| p.exceeded).take(self.limit(3)) {
             let limit = u128::from(p.limit.unwrap_or(0));
+            let (mut needs, mut has) = (bytes_like(p.allocated_in_place, limit), bytes(limit));
+            if needs == has {
+                (needs, has) = (format!("{} B", p.allocated_in_place), format!("{limit} B"));
+            }
             self.line(&format!(
                 "does not fit: {} of a {} needs {} at its peak and has {}",
-                p.storage,
-                p.owner,
-                bytes_like(p.allocated_in_place, limit),
-                bytes(limit)
+                p.storage, p.owner, needs, has
             ));
             for fit in p.would_fit.iter().take(self.limit(2)) {
                 let line = format!("  would fit: {fit}");

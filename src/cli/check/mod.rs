@@ -3,6 +3,7 @@
 
 mod asked;
 mod given;
+mod room;
 
 use serde_json::{Value, json};
 
@@ -181,6 +182,10 @@ pub fn run(common: &Common, args: &Args) -> Reply {
 }
 
 fn one(args: &Args, s: &Selected, other: Option<&Selected>, point: Point) -> Result<Run, Stop> {
+    let wide = args.precision.is_some() || args.truth.is_some();
+    if let Some(text) = room::lacking(s, &point, wide) {
+        return Err(Stop::Reply(Reply::lacks(text)));
+    }
     let bound = bind(args, s, &point)?;
     let outputs = execute(args, s, &point, &bound.tensors, args.precision.is_some())?;
     let named: Vec<(String, Tensor)> =

@@ -1,0 +1,33 @@
+//! Whether a run fits this machine's memory, before anything is allocated.
+
+use crate::analysis::{self, Options};
+use crate::cli::common::Selected;
+use crate::session::Point;
+
+/// What does not fit, if the machine says how much it has.
+pub fn lacking(s: &Selected, point: &Point, wide: bool) -> Option<String> {
+    let free = available()?;
+    let options = Options { no_roofline: true, no_search: true, ..Options::default() };
+    let a = analysis::analyze(&s.graph, &point.env, None, &options).ok()?;
+    let peaks = a.capacity.iter().filter(|p| p.storage == "gmem" || p.storage == "host");
+    // in f64 every value of a narrower float grows, at most by four from f16
+    let need = peaks.map(|p| p.allocated).max()?.saturating_mul(if wide { 4 } else { 1 });
+    let gib = |n: u128| format!("{:.3} GiB", n as f64 / f64::from(1u32 << 30));
+    (need > free).then(|| {
+        format!(
+            "`{}` holds up to {} at these sizes, this machine has {} free: state smaller ones with \
+             `--dim` or `--const`",
+            s.name(),
+            gib(need),
+            gib(free)
+        )
+    })
+}
+
+/// Bytes that a program may still take; only Linux says so.
+fn available() -> Option<u128> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    let kib: u128 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
