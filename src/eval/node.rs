@@ -175,13 +175,13 @@ impl Cx<'_> {
             exact_order: self.opts.exact_order,
         };
         let got = op.eval(&cx).map_err(|e| {
-            // most messages begin with the op already
             let name = format!("`{}`", op.name());
-            let text = match e.message.strip_prefix(&name) {
-                Some(rest) => format!("{name}{rest}"),
-                None => format!("{name}: {}", e.message),
+            let msg = if e.message.contains(&name) {
+                e.message
+            } else {
+                format!("{name}: {}", e.message)
             };
-            let d = fail(self.g, frame, node, Code::EvalFailed, text);
+            let d = fail(self.g, frame, node, Code::EvalFailed, msg);
             Box::new(node.inputs.iter().zip(inputs).fold(*d, |d, (v, t)| {
                 let text = format!("`{}` is {}{:?}", self.g.value_name(*v), t.dtype(), t.shape());
                 d.label(self.g.value(*v).span, text)

@@ -399,8 +399,10 @@ impl Elab<'_> {
                 }
             }
         }
+        // what an argument at fault was meant for is not known
+        let matched = ok;
         for (p, g) in &given {
-            if g.is_empty() && p.default == DefaultValue::Required {
+            if matched && g.is_empty() && p.default == DefaultValue::Required {
                 let d = Diagnostic::new(
                     Code::BadArgs,
                     span,

@@ -57,7 +57,7 @@ impl Elab<'_> {
             return Some(());
         }
         let around = self.open.iter().chain(beside).filter_map(|o| self.g.meshes.mesh(*o));
-        let Some(outer) = around.filter(|o| o.rank >= mesh.rank).last().cloned() else {
+        let Some(outer) = around.filter(|o| o.rank >= mesh.rank).next_back().cloned() else {
             return Some(());
         };
         let msg = if outer.rank == mesh.rank {

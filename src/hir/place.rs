@@ -479,9 +479,10 @@ impl Pass<'_> {
 
     fn conflict(&mut self, n: NodeId, c: Conflict) {
         let node = self.g.node(n).clone();
-        let mut d =
-            Diagnostic::new(c.code, node.span, format!("`{}`: {}", node.label(), c.message))
-                .help(c.help);
+        let name = format!("`{}`", node.label());
+        let msg =
+            if c.message.contains(&name) { c.message } else { format!("{name}: {}", c.message) };
+        let mut d = Diagnostic::new(c.code, node.span, msg).help(c.help);
         for (i, remark) in c.operands {
             if let Some(v) = node.inputs.get(i) {
                 let value = self.g.value(*v);

@@ -504,6 +504,13 @@ impl Elab<'_> {
         }
         for s in &p.suffixes {
             self.suffix(s, &mut out)?;
+            if let Some(l) = &out.layout
+                && s.name.text == "layout"
+                && let Some(msg) = misfit(l, &out, shape)
+            {
+                self.error(Code::BadPlacement, s.span, msg);
+                return None;
+            }
         }
         Some(out)
     }
@@ -617,8 +624,9 @@ impl Elab<'_> {
             _ => (vec![e], false),
         };
         let mut split = AxisSplit { factors: vec![], padded };
+        let sole = parts.len() == 1 && !padded;
         for p in parts {
-            self.factor(p, &mut split.factors)?;
+            self.factor(p, sole, &mut split.factors)?;
         }
         let product = Expr::product(split.factors.iter().map(|f| &f.extent));
         let vars = &self.g.vars;
@@ -645,7 +653,7 @@ impl Elab<'_> {
     }
 
     /// `n`, `n @ m.a` or `n @ (m.a, m.b)`.
-    fn factor(&mut self, e: &ast::Expr, out: &mut Vec<Factor>) -> Option<()> {
+    fn factor(&mut self, e: &ast::Expr, sole: bool, out: &mut Vec<Factor>) -> Option<()> {
         let ExprKind::Binary { op: BinaryOp::At, lhs, rhs, .. } = &e.kind else {
             let n = self.extent(e)?;
             out.push(Factor { extent: n, axis: None });
@@ -657,12 +665,13 @@ impl Elab<'_> {
             ExprKind::Paren(x) => vec![&**x],
             _ => vec![&**rhs],
         };
+        let sole = sole && axes.len() == 1;
         let mut rest = n.clone();
         for a in axes {
             let axis = self.axis_of(a)?;
             let x = self.g.meshes.axis_extent(axis);
             let Some(q) = rest.exact_div(&x) else {
-                self.indivisible(e, &n, axis, &x);
+                self.indivisible(e, &n, axis, &x, sole);
                 return None;
             };
             out.push(Factor { extent: x, axis: Some(axis) });
@@ -674,7 +683,8 @@ impl Elab<'_> {
         Some(())
     }
 
-    fn indivisible(&mut self, e: &ast::Expr, n: &Expr, axis: AxisId, x: &Expr) {
+    /// `sole`: the factor is all of its axis, so that it can be padded where it stands.
+    fn indivisible(&mut self, e: &ast::Expr, n: &Expr, axis: AxisId, x: &Expr, sole: bool) {
         let name = self.g.meshes.axis_name(axis).to_string();
         let (shown, by) = (self.g.vars.show(n), self.g.vars.show(x));
         let mut d = Diagnostic::new(
@@ -684,6 +694,7 @@ impl Elab<'_> {
         );
         if let (Some(a), Some(b)) = (n.as_int(), x.as_int())
             && b > 0
+            && sole
         {
             let q = a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0);
             let pad = format!("pad({q}, {b} @ {name})");
@@ -733,4 +744,33 @@ fn generic_named<'a>(f: &'a ast::Func, e: &ast::Expr, pack: bool) -> Option<&'a 
         ast::Generic::Pack(n) if pack && n.text == seg.text => Some(n),
         _ => None,
     })
+}
+
+/// Why a layout is none of a value of this shape; a split value's is not looked at.
+fn misfit(l: &Layout, p: &Placement, shape: &[Expr]) -> Option<String> {
+    fn congruent(a: &Mode, b: &Mode) -> bool {
+        match (a, b) {
+            (Mode::Int(_), Mode::Int(_)) => true,
+            (Mode::Tuple(x), Mode::Tuple(y)) => {
+                x.len() == y.len() && x.iter().zip(y).all(|(a, b)| congruent(a, b))
+            }
+            _ => false,
+        }
+    }
+    fn size(m: &Mode) -> Option<i64> {
+        match m {
+            Mode::Int(n) => Some(*n),
+            Mode::Tuple(v) => v.iter().try_fold(1i64, |n, m| n.checked_mul(size(m)?)),
+        }
+    }
+    if !congruent(&l.shape, &l.stride) {
+        return Some("the shape and the strides of a layout are nested alike".to_string());
+    }
+    let whole = p.axes.iter().all(|a| a.mesh_axes().next().is_none());
+    let n = shape.iter().try_fold(1i64, |n, e| n.checked_mul(e.as_int()?))?;
+    match size(&l.shape) {
+        Some(m) if m == n || !whole => None,
+        Some(m) => Some(format!("the layout has {m} elements, the value {n}")),
+        None => Some("the layout's size does not fit into 64 bits".to_string()),
+    }
 }
