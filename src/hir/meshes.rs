@@ -56,8 +56,8 @@ impl Elab<'_> {
         if mesh.parent.is_some() {
             return Some(());
         }
-        let around = self.open.iter().chain(beside).filter_map(|o| self.g.meshes.mesh(*o));
-        let Some(outer) = around.filter(|o| o.rank >= mesh.rank).next_back().cloned() else {
+        let mut around = self.open.iter().chain(beside).filter_map(|o| self.g.meshes.mesh(*o));
+        let Some(outer) = around.rfind(|o| o.rank >= mesh.rank).cloned() else {
             return Some(());
         };
         let msg = if outer.rank == mesh.rank {

@@ -15,19 +15,27 @@
 //! by [`place`], forward from operands and backward from destinations. Both report diagnostics
 //! and go on, with an error value that keeps later uses silent.
 
+pub mod args;
+mod assigns;
 pub mod calls;
 pub mod elab;
 pub mod exprs;
 pub mod functions;
 pub mod hints;
 pub mod load;
+pub mod loops;
+pub mod matches;
 pub mod meshes;
 pub mod modules;
 pub mod overrides;
+pub mod paste;
 pub mod place;
+pub mod placements;
 pub mod print;
+pub mod regions;
 pub mod split;
 pub mod stmts;
+pub mod subscripts;
 pub mod twins;
 pub mod types;
 pub mod value;
