@@ -46,8 +46,8 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     };
     let all = match sweep(&s.graph, &args.dims) {
         Ok((all, outside)) if all.len() > 1 || outside.is_empty() => all,
-        Ok((_, outside)) => return Reply::refused(outside.join("\n")).after(&s.err),
-        Err(e) => return Reply::refused(e).after(&s.err),
+        Ok((_, outside)) => return Reply::usage(outside.join("\n")).after(&s.err),
+        Err(e) => return Reply::usage(e).after(&s.err),
     };
     // the table of a sweep has the bound in any case
     let bounds = all.len() > 1 || args.roofline || !(args.compute || args.memory);

@@ -125,7 +125,7 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     let mut told = s.err.clone() + other.as_ref().map_or("", |o| o.err.as_str());
     let all = match points(&s.graph, &args.dims) {
         Ok(p) => p,
-        Err(e) => return Reply::refused(e).after(&told),
+        Err(e) => return Reply::usage(e).after(&told),
     };
     let mut runs = vec![];
     let mut stopped = false;
@@ -288,7 +288,7 @@ fn same_inputs(
         .filter(|(n, _)| o.graph.dims.iter().any(|d| o.graph.vars.name(*d) == n))
         .map(|(n, v)| (n.clone(), vec![*v]))
         .collect();
-    let at = points(&o.graph, &sizes).map_err(|e| Stop::Reply(Reply::refused(e)))?;
+    let at = points(&o.graph, &sizes).map_err(|e| Stop::Reply(Reply::usage(e)))?;
     let at = at.into_iter().next().unwrap_or_default();
     let theirs = inputs::wanted(&o.graph, &at.env).map_err(|d| Stop::from(*d))?;
     let is_weight = |k: &ParamKind| matches!(k, ParamKind::Weight { .. });
