@@ -15,6 +15,11 @@
 //!   names one. `// dim: ctx = 128` sets a size.
 //! - `// set: NAME = VALUE` replaces a const.
 //! - `// unformatted: reason` says why a file is not in the one layout.
+//! - `// run: check FILE --inputs random:1 --fn finite` runs the binary with these words, for what
+//!   only a run finds (codes TF04xx and TF05xx). FILE stands for the file's own path, other paths
+//!   are relative to the root of the repository, spaces separate words, and there is no shell. The
+//!   run must end with status 1, and everything that it reports must be expected by the comments
+//!   of the file. A diagnostic without a place is `// error[TF0421] anywhere: message part`.
 //!
 //! A file of `tests/errors/<code>/` must report that code. If a diagnostic of it has a fix, the
 //! comment `// fixed` asserts that the file compiles once all fixes are applied; if none has,
@@ -24,6 +29,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::Value;
 use tilefoundry::analysis::{Options, analyze};
 use tilefoundry::diag::{Code, Diagnostic, Level, render_json, render_text};
 use tilefoundry::graph::{dot, json, print};
@@ -37,10 +43,16 @@ use tilefoundry::syntax::format_text;
 const ELSEWHERE: &[(&str, &str)] = &[
     ("TF0109", "a file of 4 GiB is not kept; the parser's own tests hold it"),
     ("TF0200", "a defect of the compiler; none is known"),
+    ("TF0409", "TF0237 holds the arms against the dim, and a size outside the dim is refused"),
+    ("TF0411", "TF0204 refuses a step that is not proved positive"),
 ];
 
-/// Codes of what only a run finds (evaluation, files of tensors); their own tests trigger them.
-const RUN_ONLY: &[&str] = &["TF04", "TF05", "TF06"];
+/// Codes of what only a run finds: `// run:` triggers them.
+const RUN_ONLY: &[&str] = &["TF04", "TF05"];
+
+fn only_a_run(code: &str) -> bool {
+    RUN_ONLY.iter().any(|p| code.starts_with(p))
+}
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -75,12 +87,68 @@ impl Sources for Disk {
 /// A diagnostic that a comment asks for.
 #[derive(Debug)]
 struct Want {
-    file: String,
     level: Level,
     code: String,
+    place: Option<WantPlace>,
+    part: String,
+}
+
+#[derive(Debug)]
+struct WantPlace {
+    file: String,
     line: usize,
     col: Option<usize>,
-    part: String,
+}
+
+/// A diagnostic as it was reported, by the library or by the binary.
+struct Found {
+    level: String,
+    code: String,
+    message: String,
+    place: Option<(String, usize, usize)>,
+    /// All other texts: labels, notes, help, titles of fixes.
+    texts: Vec<String>,
+    has_fix: bool,
+    shown: String,
+}
+
+impl Want {
+    fn fits(&self, f: &Found) -> bool {
+        let place = match (&self.place, &f.place) {
+            (Some(w), Some((file, line, col))) => {
+                w.file == *file && w.line == *line && w.col.is_none_or(|c| c == *col)
+            }
+            (None, None) => true,
+            _ => false,
+        };
+        place
+            && self.code == f.code
+            && self.level.as_str() == f.level
+            && f.message.contains(&self.part)
+    }
+
+    fn show(&self) -> String {
+        let place = match &self.place {
+            None => "anywhere".to_string(),
+            Some(WantPlace { file, line, col: None }) => format!("{file}:{line}"),
+            Some(WantPlace { file, line, col: Some(c) }) => format!("{file}:{line}:{c}"),
+        };
+        format!("{place}: {}[{}]: {}", self.level.as_str(), self.code, self.part)
+    }
+}
+
+/// Pairs what was found with what is wanted.
+fn matched<'a>(found: &[Found], wanted: impl IntoIterator<Item = &'a Want>) -> Result<(), Failed> {
+    let mut left: Vec<&Want> = wanted.into_iter().collect();
+    let mut problems = vec![];
+    for f in found {
+        match left.iter().position(|w| w.fits(f)) {
+            Some(i) => drop(left.remove(i)),
+            None => problems.push(format!("not expected:\n{}", f.shown)),
+        }
+    }
+    problems.extend(left.iter().map(|w| format!("not reported: {}", w.show())));
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n").into()) }
 }
 
 /// The comments of a file that ask for something.
@@ -127,22 +195,19 @@ impl Wants {
                 }
                 _ => (at.to_string(), part),
             };
-            let (line, col) = match at.trim().strip_prefix("at ") {
-                Some(p) => {
+            let place = match (at.trim(), at.trim().strip_prefix("at ")) {
+                ("anywhere", _) => None,
+                (_, Some(p)) => {
                     let (l, c) = p.split_once(':').map_or((p, None), |(l, c)| (l, Some(c)));
                     let number = |t: &str| t.trim().parse::<usize>().map_err(|e| e.to_string());
-                    (number(l)?, c.map(number).transpose()?)
+                    let (line, col) = (number(l)?, c.map(number).transpose()?);
+                    Some(WantPlace { file: file.into(), line, col })
                 }
-                None => (line, None),
+                ("", None) => Some(WantPlace { file: file.into(), line, col: None }),
+                (other, None) => return Err(format!("`{other}` is no place")),
             };
-            self.diags.push(Want {
-                file: file.into(),
-                level,
-                code: code.into(),
-                line,
-                col,
-                part: part.trim().into(),
-            });
+            let (code, part) = (code.into(), part.trim().into());
+            self.diags.push(Want { level, code, place, part });
         }
         if let Some(r) = text.strip_prefix("reveal: ") {
             self.reveals.push(pair(r, ": ").ok_or("expected `reveal: name: type`")?);
@@ -166,10 +231,59 @@ fn consts(text: &str) -> Vec<(String, String)> {
     text.lines().filter_map(|l| pair(l.split_once("// set: ")?.1, "=")).collect()
 }
 
+/// `// run: ..` of the root file, as words.
+fn command(name: &str, text: &str) -> Result<Option<Vec<String>>, Failed> {
+    let mut all = text.lines().filter_map(|l| l.strip_prefix("// run: "));
+    let Some(line) = all.next() else { return Ok(None) };
+    if all.next().is_some() {
+        return Err("a file has one `// run:`".into());
+    }
+    Ok(Some(line.split_whitespace().map(|w| w.replace("FILE", name)).collect()))
+}
+
+/// Runs the binary and reads what it reports.
+fn reported(words: &[String]) -> Result<Vec<Found>, Failed> {
+    let out = std::process::Command::new(env!("CARGO_BIN_EXE_tilefoundry"))
+        .args(words)
+        .args(["--message-format", "json"])
+        .current_dir(root())
+        .output()?;
+    let err = String::from_utf8_lossy(&out.stderr);
+    if out.status.code() != Some(1) {
+        return Err(format!("the run ended with {}, expected 1:\n{err}", out.status).into());
+    }
+    err.lines().map(found).collect()
+}
+
+/// A line of the binary's report.
+fn found(line: &str) -> Result<Found, Failed> {
+    let v: Value =
+        serde_json::from_str(line).map_err(|e| format!("not a line of JSON ({e}): {line}"))?;
+    let text = |v: &Value| v.as_str().unwrap_or_default().to_string();
+    let list = |v: &Value| v.as_array().cloned().unwrap_or_default();
+    let number = |v: &Value| v.as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let labels = list(&v["labels"]);
+    let texts = (labels.iter().map(|l| text(&l["text"])))
+        .chain(list(&v["notes"]).into_iter().map(|n| text(&n)))
+        .chain(v["help"].as_str().map(String::from))
+        .chain(v["fix"]["title"].as_str().map(String::from));
+    Ok(Found {
+        level: text(&v["level"]),
+        code: text(&v["code"]),
+        message: text(&v["message"]),
+        place: labels.first().map(|l| (text(&l["file"]), number(&l["line"]), number(&l["col"]))),
+        texts: texts.collect(),
+        has_fix: !v["fix"].is_null(),
+        shown: format!("{v:#}"),
+    })
+}
+
 struct Case {
     session: Session,
     wants: Wants,
     diags: Vec<Diagnostic>,
+    /// What a `// run:` reported.
+    ran: Vec<Found>,
 }
 
 fn open(sources: &dyn Sources, name: &str, text: &str) -> Result<Case, Failed> {
@@ -181,7 +295,7 @@ fn open(sources: &dyn Sources, name: &str, text: &str) -> Result<Case, Failed> {
         }
     }
     let diags = session.diagnostics();
-    Ok(Case { session, wants, diags })
+    Ok(Case { session, wants, diags, ran: vec![] })
 }
 
 impl Case {
@@ -189,41 +303,51 @@ impl Case {
         render_text(d, self.session.sources(), false)
     }
 
-    /// Pairs what was found with what is wanted.
+    /// What compiling found.
+    fn found(&self) -> Vec<Found> {
+        let one = |d: &Diagnostic| {
+            let place = d.span().and_then(|s| {
+                let f = self.session.sources().get(s.file)?;
+                let (line, col) = f.position(s.start);
+                Some((f.name.clone(), line, col))
+            });
+            let texts = (d.labels.iter().map(|l| &l.text))
+                .chain(&d.notes)
+                .chain(&d.help)
+                .chain(d.fix.iter().map(|f| &f.title));
+            Found {
+                level: d.level.as_str().into(),
+                code: d.code.id().into(),
+                message: d.message.clone(),
+                place,
+                texts: texts.cloned().collect(),
+                has_fix: d.fix.is_some(),
+                shown: self.shown(d),
+            }
+        };
+        self.diags.iter().map(one).collect()
+    }
+
     fn diagnostics(&self) -> Result<(), Failed> {
         if !self.session.wrong_consts.is_empty() {
             return Err(self.session.wrong_consts.join("\n").into());
         }
-        let mut left: Vec<&Want> = self.wants.diags.iter().collect();
-        let mut problems = vec![];
-        for d in &self.diags {
-            let place = d.span().and_then(|s| {
-                let f = self.session.sources().get(s.file)?;
-                Some((f.name.clone(), f.position(s.start)))
-            });
-            let fits = |w: &&Want| {
-                let (file, (line, col)) = match &place {
-                    Some((f, p)) => (f.as_str(), *p),
-                    None => ("", (0, 0)),
-                };
-                w.code == d.code.id()
-                    && w.level == d.level
-                    && w.file == file
-                    && w.line == line
-                    && w.col.is_none_or(|c| c == col)
-                    && d.message.contains(&w.part)
-            };
-            match left.iter().position(fits) {
-                Some(i) => drop(left.remove(i)),
-                None => problems.push(format!("not expected:\n{}", self.shown(d))),
+        matched(&self.found(), self.wants.diags.iter().filter(|w| !only_a_run(&w.code)))
+    }
+
+    /// The run that the root file asks for.
+    fn run(&mut self, name: &str, text: &str) -> Result<(), Failed> {
+        match command(name, text)? {
+            Some(words) => {
+                self.ran = reported(&words)?;
+                matched(&self.ran, &self.wants.diags)?;
+                wording(&self.ran)
             }
+            None if self.wants.diags.iter().any(|w| only_a_run(&w.code)) => {
+                Err("only a run reports this code: say which with `// run: ..`".into())
+            }
+            None => Ok(()),
         }
-        problems.extend(left.iter().map(|w| {
-            let col = w.col.map_or(String::new(), |c| format!(":{c}"));
-            let (level, code) = (w.level.as_str(), &w.code);
-            format!("not reported: {}:{}{col}: {level}[{code}]: {}", w.file, w.line, w.part)
-        }));
-        if problems.is_empty() { Ok(()) } else { Err(problems.join("\n").into()) }
     }
 
     fn reveals(&self) -> Result<(), Failed> {
@@ -320,59 +444,52 @@ impl Case {
         }
         out
     }
+}
 
-    /// No message speaks of the compiler's insides.
-    fn wording(&self) -> Result<(), Failed> {
-        const BANNED: &[&str] = &[
-            "NodeId",
-            "ValueId",
-            "RegionId",
-            "ScopeId",
-            "VarId",
-            "AxisId",
-            "MeshId",
-            "ItemRef",
-            "Some(",
-            "None",
-            "Ok(",
-            "Err(",
-            "petgraph",
-            "lalrpop",
-            "logos",
-            "unwrap",
-            "panicked",
-            "src/",
-            ".rs:",
-            "TensorTy",
-            "Expr {",
-            "Placement {",
-            "you ",
-            "You ",
-        ];
-        for d in &self.diags {
-            let texts = std::iter::once(&d.message)
-                .chain(d.labels.iter().map(|l| &l.text))
-                .chain(&d.notes)
-                .chain(&d.help)
-                .chain(d.fix.iter().map(|f| &f.title));
-            for t in texts {
-                // what stands in backticks is the program's own
-                let plain: String = t.split('`').step_by(2).collect();
-                if let Some(b) = BANNED.iter().find(|b| plain.contains(**b)) {
-                    return Err(format!("`{b}` in a message: {t}").into());
-                }
-            }
-            let m = d.message.trim_start_matches('`');
-            let starts_lower =
-                d.message.starts_with('`') || m.chars().next().is_some_and(|c| !c.is_uppercase());
-            if d.message.ends_with('.') || d.message.trim().is_empty() || !starts_lower {
-                return Err(
-                    format!("a message is lower case without a full stop: {}", d.message).into()
-                );
+/// No message speaks of the compiler's insides.
+fn wording(all: &[Found]) -> Result<(), Failed> {
+    const BANNED: &[&str] = &[
+        "NodeId",
+        "ValueId",
+        "RegionId",
+        "ScopeId",
+        "VarId",
+        "AxisId",
+        "MeshId",
+        "ItemRef",
+        "Some(",
+        "None",
+        "Ok(",
+        "Err(",
+        "petgraph",
+        "lalrpop",
+        "logos",
+        "unwrap",
+        "panicked",
+        "src/",
+        ".rs:",
+        "TensorTy",
+        "Expr {",
+        "Placement {",
+        "you ",
+        "You ",
+    ];
+    for f in all {
+        for t in std::iter::once(&f.message).chain(&f.texts) {
+            // a suggestion has this form, and what stands in backticks is the program's own
+            let t = t.strip_prefix("did you mean ").unwrap_or(t);
+            let plain: String = t.split('`').step_by(2).collect();
+            if let Some(b) = BANNED.iter().find(|b| plain.contains(**b)) {
+                return Err(format!("`{b}` in a message: {t}").into());
             }
         }
-        Ok(())
+        let m = &f.message;
+        let starts_upper = m.chars().next().is_some_and(char::is_uppercase);
+        if m.ends_with('.') || m.trim().is_empty() || starts_upper {
+            return Err(format!("a message is lower case without a full stop: {m}").into());
+        }
     }
+    Ok(())
 }
 
 /// Formatting twice changes nothing more, and what is no lesson in mistakes is formatted.
@@ -393,9 +510,10 @@ fn program(path: &Path) -> Result<Case, Failed> {
     let name = path.strip_prefix(root()).unwrap_or(path).to_string_lossy().replace('\\', "/");
     let bytes = std::fs::read(path)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let case = open(&Disk, &name, &text)?;
-    case.wording()?;
+    let mut case = open(&Disk, &name, &text)?;
+    wording(&case.found())?;
     case.diagnostics()?;
+    case.run(&name, &text)?;
     case.reveals()?;
     case.costs()?;
     layout(&name, &text, case.wants.unformatted)?;
@@ -414,8 +532,12 @@ fn error(path: &Path) -> Result<(), Failed> {
     let Some(code) = Code::find(folder) else {
         return Err(format!("`{folder}` is no code").into());
     };
-    if !case.diags.iter().any(|d| d.code == code) {
+    let ran = case.ran.iter().any(|f| f.code == code.id());
+    if !ran && !case.diags.iter().any(|d| d.code == code) {
         return Err(format!("{} is not among the diagnostics", code.id()).into());
+    }
+    if case.ran.iter().any(|f| f.has_fix && only_a_run(&f.code)) {
+        return Err("nothing holds the fix of a diagnostic that only a run reports".into());
     }
     let has_fix = case.diags.iter().any(|d| d.fix.is_some());
     match (has_fix, case.wants.fixed, case.wants.no_fix) {
@@ -472,11 +594,7 @@ fn every_code() -> Result<(), Failed> {
     let missing: Vec<&str> = Code::ALL
         .iter()
         .map(|c| c.id())
-        .filter(|id| {
-            !with.contains(id)
-                && !ELSEWHERE.iter().any(|(e, _)| e == id)
-                && !RUN_ONLY.iter().any(|p| id.starts_with(p))
-        })
+        .filter(|id| !with.contains(id) && !ELSEWHERE.iter().any(|(e, _)| e == id))
         .collect();
     if missing.is_empty() {
         return Ok(());
