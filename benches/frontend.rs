@@ -5,6 +5,10 @@ use std::time::Instant;
 
 use tilefoundry::session::{MemorySources, Session, Targets};
 
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A file of at least `lines` lines: modules of placed and unplaced functions, each called.
 fn program(lines: usize) -> String {
     let mut s = String::from(

@@ -5,6 +5,10 @@ use std::time::Instant;
 
 use tilefoundry::session::{MemorySources, Session, Targets};
 
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const N: usize = 2048;
 const RUNS: usize = 7;
 

@@ -6,6 +6,10 @@ use std::time::Instant;
 use tilefoundry::base::FileId;
 use tilefoundry::syntax::{parse, token};
 
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
     let mut files: Vec<_> =

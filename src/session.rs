@@ -262,16 +262,27 @@ impl Session {
         roots.sort_by_key(|r| (r.module.unwrap_or(r.item), r.item));
     }
 
-    /// Every identifier of the root file with its place.
+    /// Every place of the root file where the name of one of its functions stands.
     fn uses(&self) -> Vec<(String, u32)> {
         let Some(info) = self.program.files.first() else { return vec![] };
         let Some(file) = self.program.sources.get(info.id) else { return vec![] };
+        let items = info
+            .ast
+            .items
+            .iter()
+            .flat_map(|i| std::iter::once(i).chain(module_items(i).unwrap_or_default()));
+        let names: HashSet<&str> = items
+            .filter_map(|i| match &i.kind {
+                ItemKind::Func(f) => Some(f.name.text.as_str()),
+                _ => None,
+            })
+            .collect();
         lex(info.id, &file.text)
             .tokens
             .iter()
-            .filter_map(|t| {
-                Some((file.text.get(t.start as usize..t.end as usize)?.to_string(), t.start))
-            })
+            .filter_map(|t| Some((file.text.get(t.start as usize..t.end as usize)?, t.start)))
+            .filter(|(text, _)| names.contains(text))
+            .map(|(text, at)| (text.to_string(), at))
             .collect()
     }
 

@@ -113,14 +113,14 @@ fn selections_consts_and_dims_are_held_against_the_program() {
     says(&["analyze", CHAIN], 2, "choose one: `examples/chain/chain.tf:Placed`");
     says(&["analyze", "examples/chain/chain.tf:Plaecd"], 2, "did you mean `Placed`?");
     says(&["analyze", "examples/chain/chain.tf:Placed.chian"], 2, "did you mean `chain`?");
-    says(&["analyze", "examples/chain/chain.tf:Placed", "--dim", "n=1"], 1, "no dims");
+    says(&["analyze", "examples/chain/chain.tf:Placed", "--dim", "n=1"], 2, "no dims");
     let rms = "examples/rms_norm_quant/rms_norm_quant.tf";
     says(&["compile", rms, "--const", "ROW=3"], 2, "did you mean `ROWS`?");
     says(&["compile", rms, "--const", "ROWS=x"], 2, "is an integer, found `x`");
     let gqa = "examples/gqa_decode/gqa_decode.tf:Decode.heads";
-    says(&["analyze", gqa], 1, "dim `ctx` in 1..=8192 needs a size");
-    says(&["analyze", gqa, "--dim", "ctx=9000"], 1, "is in 1..=8192, found 9000");
-    says(&["analyze", gqa, "--dim", "ctx=1", "--dim", "ctx=2"], 1, "`ctx` is stated twice");
+    says(&["analyze", gqa], 2, "dim `ctx` in 1..=8192 needs a size");
+    says(&["analyze", gqa, "--dim", "ctx=9000"], 2, "is in 1..=8192, found 9000");
+    says(&["analyze", gqa, "--dim", "ctx=1", "--dim", "ctx=2"], 2, "`ctx` is stated twice");
     says(&["compile", rms, "--const", "ROWS=3", "--const", "ROWS=4"], 2, "`ROWS` is given twice");
 }
 
