@@ -81,7 +81,6 @@ impl Elab<'_> {
 
     /// `min(a, b)` and the like where every argument is a number; evaluating them adds no node.
     fn try_number_fn(&mut self, name: &str, args: &[ast::Arg], span: Span) -> Option<Val> {
-        let start = (self.diags.len(), self.g.node_count());
         let mut vals: Vec<Val> = args.iter().map(|a| self.expr(&a.value)).collect();
         if vals.iter().any(|v| matches!(v, Val::Error)) {
             return Some(Val::Error);
@@ -105,7 +104,6 @@ impl Elab<'_> {
         }
         // an op: its arguments are evaluated already, so they are handed over as they are
         let op = registry::find(name)?;
-        let _ = start;
         let spans: Vec<Span> = args.iter().map(|a| a.value.span).collect();
         let first_tensor = vals.iter().find_map(|v| match v {
             Val::Tensor(t) => Some(*t),

@@ -30,11 +30,10 @@ impl Elab<'_> {
             Some(v) => *v,
             None => {
                 let mut written = None;
-                let v = self.in_item(r, |e| {
+                self.in_item(r, |e| {
                     written = e.written_type(ty);
                     Val::Unit
                 });
-                let _ = v;
                 let Some(w) = written else { return Val::Error };
                 if let Some(d) = from.as_ref().and_then(|s| bad_key(s, w.shape.len())) {
                     return self.push(d);
