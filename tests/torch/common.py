@@ -164,6 +164,39 @@ def specials(dtype):
     return torch.tensor(v, dtype=torch.float64).to(dtype)
 
 
+def rounded(x, dtype):
+    """An f64 tensor rounded once, to nearest even; PyTorch's own way to narrow floats rounds to f32
+    in between. An inexact f32 is made odd first, so that the second rounding cannot tie."""
+    if dtype in (torch.float64, torch.float32):
+        return x.to(dtype)
+    f = x.to(torch.float32)
+    back = f.to(torch.float64)
+    bits = f.view(torch.int32)
+    step = torch.where(x.abs() > back.abs(), 1, -1).to(torch.int32)
+    fix = (back != x) & ~x.isnan() & (bits & 1 == 0)
+    return torch.where(fix, bits + step, bits).view(torch.float32).to(dtype)
+
+
+OVERFLOW = "f8e4m3 above 464 is NaN here, and 448 in PyTorch 2.15: the reference is set to NaN"
+
+
+def cast(x, dtype):
+    """As PyTorch casts, but f8e4m3 overflows to NaN, as ml_dtypes has it and PyTorch did before it
+    saturated; the value is put there and `OVERFLOW` says so."""
+    x = rounded(x, torch.float32) if x.dtype == torch.float64 and dtype.itemsize == 1 else x
+    y = x.to(dtype)
+    if dtype != torch.float8_e4m3fn or not x.is_floating_point():
+        return y
+    over = x.to(torch.float64).abs() > 464
+    return torch.where(over, torch.tensor(0x7F, dtype=torch.uint8), y.view(torch.uint8)).view(dtype)
+
+
+def signed(t):
+    """An unsigned tensor as the signed one of its bits, for PyTorch to compute with."""
+    of = {torch.uint64: torch.int64, torch.uint32: torch.int32}
+    return t.view(of[t.dtype]) if t.dtype in of else t
+
+
 # --- cases --------------------------------------------------------------------------------------
 
 
