@@ -214,7 +214,8 @@ class Case:
 
     `source` is the text of a whole file, or `file` names one below the repository's root; then
     `module` may name a module of it, and `consts` replaces consts. `rule` is one for all outputs,
-    or a list with one for each. `ops` are the names under which the table counts it.
+    or a list with one for each. `repeat` has, for `in/x` or `out/0`, how often the tensor is repeated
+    along each axis before it is used. `ops` are the names under which the table counts it.
     """
 
     name: str
@@ -230,6 +231,7 @@ class Case:
     module: str = ""
     func: str = "main"
     consts: dict = field(default_factory=dict)
+    repeat: dict = field(default_factory=dict)
 
     def rules(self):
         one = isinstance(self.rule, dict)
@@ -249,6 +251,7 @@ class Case:
             "func": self.func,
             "dims": self.dims,
             "consts": self.consts,
+            "repeat": self.repeat,
             "ops": self.ops,
             "dtype": self.dtype or TF[self.outputs[0].dtype],
             "inputs": list(self.inputs),
