@@ -215,7 +215,8 @@ class Case:
     `source` is the text of a whole file, or `file` names one below the repository's root; then
     `module` may name a module of it, and `consts` replaces consts. `rule` is one for all outputs,
     or a list with one for each. `repeat` has, for `in/x` or `out/0`, how often the tensor is repeated
-    along each axis before it is used. `ops` are the names under which the table counts it.
+    along each axis before it is used. `like` names an earlier case: tensors that are the same as there
+    are written once. `ops` are the names under which the table counts it.
     """
 
     name: str
@@ -232,6 +233,7 @@ class Case:
     func: str = "main"
     consts: dict = field(default_factory=dict)
     repeat: dict = field(default_factory=dict)
+    like: str = ""
 
     def rules(self):
         one = isinstance(self.rule, dict)
@@ -252,6 +254,7 @@ class Case:
             "dims": self.dims,
             "consts": self.consts,
             "repeat": self.repeat,
+            "like": self.like,
             "ops": self.ops,
             "dtype": self.dtype or TF[self.outputs[0].dtype],
             "inputs": list(self.inputs),
@@ -261,10 +264,24 @@ class Case:
         return {k: v for k, v in r.items() if v or k in ("inputs", "rules")}
 
     def tensors(self):
-        for n, t in self.inputs.items():
-            yield f"{self.name}/in/{n}", t
-        for i, t in enumerate(self.outputs):
-            yield f"{self.name}/out/{i}", t
+        """By what they are in the case: `in/x`, `out/0`."""
+        return {f"in/{n}": t for n, t in self.inputs.items()} | {
+            f"out/{i}": t for i, t in enumerate(self.outputs)}
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and content(a) == content(b)
+
+
+def tensors(cases):
+    """The tensors of a topic with their names, without those that a case shares with another."""
+    known = {}
+    for c in cases:
+        mine = known[c.name] = c.tensors()
+        shared = known[c.like] if c.like else {}
+        for which, t in mine.items():
+            if which not in shared or not same(t, shared[which]):
+                yield f"{c.name}/{which}", t
 
 
 # --- files --------------------------------------------------------------------------------------

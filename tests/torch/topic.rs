@@ -35,6 +35,9 @@ pub struct Case {
     /// sizes are literals take more elements than are committed.
     #[serde(default)]
     pub repeat: BTreeMap<String, Vec<usize>>,
+    /// An earlier case, whose tensors stand in for those that this one lacks.
+    #[serde(default)]
+    pub like: String,
     pub ops: Vec<String>,
     pub dtype: String,
     pub inputs: Vec<String>,
@@ -86,7 +89,9 @@ impl Topic {
     /// An input or expected result of a case, repeated as the case says.
     fn value(&self, c: &Case, which: &str) -> Result<Tensor, String> {
         let name = format!("{}/{which}", c.name);
-        let t = self.tensors.get(&name).ok_or_else(|| format!("there is no tensor `{name}`"))?;
+        let like = || self.tensors.get(&format!("{}/{which}", c.like));
+        let t = self.tensors.get(&name).or_else(like);
+        let t = t.ok_or_else(|| format!("there is no tensor `{name}`"))?;
         match c.repeat.get(which) {
             None => Ok(t.clone()),
             Some(times) if times.len() == t.rank() => Ok(repeat(t, times)),

@@ -28,11 +28,11 @@ def roundings(n, unit, most, why):
 
 
 def chains():
-    x = uniform(gen("chain"), [1, 64, 128], F16, 2.0)
+    x = uniform(gen("chain"), [1, 32, 64], F16, 2.0)
     y = (x * x + x) * x
-    times = [1, 64, 16]
-    for module in ["Placed", "Crowded"]:
-        yield sample(f"chain_{module}", "chain", module, "chain", {"x": x}, [y], equal(),
+    times = [1, 128, 32]
+    for module, like in [("Placed", ""), ("Crowded", "chain_Placed")]:
+        yield sample(f"chain_{module}", "chain", module, "chain", {"x": x}, [y], equal(), like=like,
                      repeat={"in/x": times, "out/0": times},
                      note="PyTorch's own result: every op rounds to f16")
 
@@ -43,9 +43,9 @@ def gemms():
     a, b = uniform(g, [64, 48], BF16), uniform(g, [96, 48], BF16)
     w = F.linear(a.double(), b.double())
     rule = sum_bound(2 * 48, F.linear(a.double().abs(), b.double().abs()), BF16, F32)
-    for module in ["Position", "Global"]:
+    for module, like in [("Position", ""), ("Global", "gemm_Position")]:
         yield sample(f"gemm_{module}", "gemm", module, "gemm", {"a": a, "b": b},
-                     [rounded(w, BF16)], rule, consts)
+                     [rounded(w, BF16)], rule, consts, like=like)
 
 
 def norm(x, weight, eps):
@@ -55,7 +55,7 @@ def norm(x, weight, eps):
 
 
 def norms():
-    for tokens in [1, 3]:
+    for tokens in [1, 2]:
         g = gen(f"norm_{tokens}")
         x, r = uniform(g, [tokens, 2688], BF16, 3.0), uniform(g, [tokens, 2688], BF16, 3.0)
         gamma = uniform(g, [2688], BF16, 2.0)
@@ -66,18 +66,19 @@ def norms():
                      [step, equal()], dims={"tokens": tokens},
                      note="the mean is summed in f32: its row may round one step of bf16 off, which "
                           "the product with gamma makes two at most")
-    g = gen("norm_quant")
-    x, gamma = uniform(g, [2, 7168], BF16, 3.0), uniform(g, [1, 7168], BF16, 2.0)
-    y = norm(x, gamma, 1e-6).float()
-    blocks = y.reshape(2, 56, 128)
-    scale = blocks.abs().amax(-1, keepdim=True) * (1.0 / 448.0)
-    q = cast((blocks / scale).clamp(-448.0, 448.0), torch.float8_e4m3fn).reshape(2, 7168)
-    for module in ["TwoPass", "Fused"]:
+    for module, rows in [("TwoPass", 1), ("Fused", 2)]:
+        g = gen(f"norm_quant_{module}")
+        x, gamma = uniform(g, [rows, 7168], BF16, 3.0), uniform(g, [1, 7168], BF16, 2.0)
+        y = norm(x, gamma, 1e-6).float()
+        blocks = y.reshape(rows, 56, 128)
+        scale = blocks.abs().amax(-1, keepdim=True) * (1.0 / 448.0)
+        q = cast((blocks / scale).clamp(-448.0, 448.0), torch.float8_e4m3fn).reshape(rows, 7168)
+        times = [132 // rows, 1]
         yield sample(f"rms_norm_quant_{module}", "rms_norm_quant", module, "norm_quant",
                      {"gamma": gamma, "x": x}, [q, scale.squeeze(-1)],
                      [ulp(1), close(2 * U8, 0, "a row of the norm may round two steps of bf16 off")],
                      {"ROWS": 132},
-                     repeat={"in/x": [66, 1], "out/0": [66, 1], "out/1": [66, 1]},
+                     repeat={"in/x": times, "out/0": times, "out/1": times},
                      note="a code follows its scale and its element by one step at most")
 
 
@@ -102,10 +103,10 @@ def block_f8():
     a, b = q.float().double() * spread(qs, 16), w.float().double() * spread(ws, 16)
     # the scales' product and the scaling round as well
     rule = sum_bound(2 * 48 + 2, a.abs() @ b.abs().T, BF16, F32)
-    for func in ["linear", "logical"]:
+    for func, like in [("linear", ""), ("logical", "f8_block_quant_linear")]:
         yield sample(f"f8_block_quant_{func}", "f8_block_quant", "BlockF8", func,
                      {"w": w, "w_scale": ws, "x": x}, [rounded(a @ b.T, BF16)], rule, consts,
-                     note="activations quantized in PyTorch to the same codes")
+                     like=like, note="activations quantized in PyTorch to the same codes")
 
 
 def sdpa(q, k, v, mask=None):
@@ -123,18 +124,19 @@ def weights_bound(unit, v, out):
 
 
 def decode():
-    consts = {"BK": 8, "NH": 4, "NKV": 2, "NS": 4, "B": 2}
-    for ctx in [1, 5, 37]:
-        g = gen(f"decode_{ctx}")
-        q = uniform(g, [2, 4, 128], BF16, 1.5)
-        k, v = (uniform(g, [2, ctx, 2, 128], BF16, 1.5) for _ in "kv")
-        o = rounded(sdpa(q[:, None], k, v)[:, 0], BF16)
-        for func in ["attend", "head_split", "context_split_fused", "context_split"]:
-            if func == "attend" and ctx != 5:
-                continue
+    # the second launch of `context_split` has a thread for each of 128 features
+    ways = [("head_split", "", 2, 4, 2, 32), ("context_split_fused", "head_split", 2, 4, 2, 32),
+            ("context_split", "", 1, 2, 1, 128), ("attend", "context_split", 1, 2, 1, 128)]
+    for func, like, b, nh, nkv, d in ways:
+        for ctx in [1, 5, 19]:
+            g = gen(f"decode_{like or func}_{ctx}")
+            q = uniform(g, [b, nh, d], BF16, 1.5)
+            k, v = (uniform(g, [b, ctx, nkv, d], BF16, 1.5) for _ in "kv")
+            o = rounded(sdpa(q[:, None], k, v)[:, 0], BF16)
             yield sample(f"gqa_decode_{func}_{ctx}", "gqa_decode", "Decode", func,
-                         {"q": q, "k": k, "v": v}, [o], weights_bound(U8, v, BF16), consts,
-                         {"ctx": ctx})
+                         {"q": q, "k": k, "v": v}, [o], weights_bound(U8, v, BF16),
+                         {"BK": 8, "NH": nh, "NKV": nkv, "D": d, "NS": 4, "B": b}, {"ctx": ctx},
+                         like=like and f"gqa_decode_{like}_{ctx}")
 
 
 def prefill():
@@ -144,9 +146,10 @@ def prefill():
     k, v = (uniform(g, [1, 32, 2, 32], F16, 2.0) for _ in "kv")
     mask = torch.ones(16, 32, dtype=torch.bool).tril(16)
     o = rounded(sdpa(q, k, v, mask), F16)
-    for module in ["Logical", "Tiled", "Specialized"]:
+    for module, like in [("Logical", ""), ("Tiled", "Logical"), ("Specialized", "Logical")]:
         yield sample(f"gqa_prefill_{module}", "gqa_prefill", module, "attend",
-                     {"q": q, "k": k, "v": v}, [o], weights_bound(U16, v, F16), consts)
+                     {"q": q, "k": k, "v": v}, [o], weights_bound(U16, v, F16), consts,
+                     like=like and f"gqa_prefill_{like}")
 
 
 def paged():
@@ -164,7 +167,8 @@ def paged():
         consts = {"B": b, "NKV": kv, "G": gr, "D": d, "PAGE": page, "PAGES": pages, "MAXP": most, "NS": ns}
         yield sample(f"paged_decode_{ns}", "paged_decode", "Paged", "decode",
                      {"q": q, "kc": kc, "vc": vc, "table": table, "lens": lens},
-                     [rounded(torch.stack(outs), BF16)], weights_bound(U8, vc, BF16), consts)
+                     [rounded(torch.stack(outs), BF16)], weights_bound(U8, vc, BF16), consts,
+                     like="paged_decode_1" if ns > 1 else "")
 
 
 def gated(x, gate, up, down):
@@ -287,6 +291,81 @@ def twins():
                  {"N": 16, "K": 24}, {"rows": 5})
 
 
+QWEN = {"H": 32, "NH": 4, "NKV": 2, "D": 8, "F": 48, "V": 64, "LAYERS": 2, "MAX": 16}
+#: a weight of `Layer`, its name in the checkpoint, its shape, how large it is
+LAYER = [
+    ("ln_attn", "input_layernorm", [32], 0), ("ln_mlp", "post_attention_layernorm", [32], 0),
+    ("wq", "self_attn.q_proj", [32, 32], 0.3), ("wk", "self_attn.k_proj", [16, 32], 0.3),
+    ("wv", "self_attn.v_proj", [16, 32], 0.3), ("wo", "self_attn.o_proj", [32, 32], 0.3),
+    ("ln_q", "self_attn.q_norm", [8], 0), ("ln_k", "self_attn.k_norm", [8], 0),
+    ("w_gate", "mlp.gate_proj", [48, 32], 0.3), ("w_up", "mlp.up_proj", [48, 32], 0.3),
+    ("w_down", "mlp.down_proj", [32, 48], 0.3),
+]
+
+
+def qwen_model(weights, dtype):
+    """The published class at these sizes and weights."""
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    c = Qwen3Config(vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+                    num_attention_heads=4, num_key_value_heads=2, head_dim=8, rms_norm_eps=1e-6,
+                    max_position_embeddings=40960, tie_word_embeddings=True, attention_bias=False,
+                    rope_parameters={"rope_type": "default", "rope_theta": 1000000.0},
+                    attn_implementation="eager")
+    m = Qwen3ForCausalLM(c).eval()
+    state = {"model.embed_tokens.weight": weights["embed"], "model.norm.weight": weights["ln_out"],
+             "lm_head.weight": weights["embed"]}
+    for name, key, _, _ in LAYER:
+        for i in range(2):
+            state[f"model.layers.{i}.{key}.weight"] = weights[f"layers.{name}"][i]
+    m.load_state_dict(state)
+    return m.to(dtype)
+
+
+def qwen_step(model, token, kc, vc, ctx):
+    """Logits and both caches after one token, which is at ctx - 1."""
+    from transformers import DynamicCache
+
+    dtype = next(model.parameters()).dtype
+    cache = DynamicCache()
+    turn = lambda t: t[: ctx - 1].to(dtype).transpose(0, 1)[None]
+    if ctx > 1:
+        for i in range(2):
+            cache.update(turn(kc[i]), turn(vc[i]), i)
+    with torch.no_grad():
+        at = torch.tensor([[ctx - 1]])
+        out = model(token[None].long(), cache=cache, position_ids=at, use_cache=True)
+    new = [torch.stack([getattr(l, n)[0, :, ctx - 1] for l in cache.layers]) for n in ("keys", "values")]
+    return out.logits[0], *new
+
+
+def qwen():
+    g = gen("qwen3")
+    draw = lambda s, scale: uniform(g, s, BF16, scale) if scale else \
+        (1 + uniform(g, s, F32, 0.25)).to(BF16)
+    w = {"embed": draw([64, 32], 1.0), "ln_out": draw([32], 0)}
+    w |= {f"layers.{n}": draw([2, *s], scale) for n, _, s, scale in LAYER}
+    exact, eager = qwen_model(w, F64), qwen_model(w, BF16)
+    for ctx, token in [(1, 5), (7, 33), (16, 60)]:
+        token = torch.tensor([token], dtype=torch.int32)
+        # what lies past the context is never read
+        kc, vc = (uniform(g, [2, 16, 2, 8], BF16, 2.0) for _ in "kv")
+        logits, k, v = qwen_step(exact, token, kc, vc, ctx)
+        _, ek, ev = qwen_step(eager, token, kc, vc, ctx)
+        outs, rules = [logits.argmax(-1).to(torch.int32)], [equal()]
+        for old, new, other, which in [(kc, k, ek, "keys"), (vc, v, ev, "values")]:
+            out = old.clone()
+            out[:, ctx - 1] = rounded(new, BF16)
+            off = float((other.double() - new).abs().max())
+            outs.append(out)
+            rules.append(close(0, 2 * off, f"the class itself, run in bf16, gives {which} {off:.3g} from "
+                                           "those of f64: twice that"))
+        yield sample(f"qwen3_step_{ctx}", "qwen3_1_7b", "Qwen3", "step",
+                     {**w, "token": token, "kc": kc, "vc": vc}, outs, rules, QWEN, {"ctx": ctx},
+                     like="qwen3_step_1" if ctx > 1 else "",
+                     note="Qwen3ForCausalLM of transformers in f64, on the same bf16 weights")
+
+
 def cases():
     yield from chains()
     yield from gemms()
@@ -299,3 +378,4 @@ def cases():
     yield from moe()
     yield from mamba()
     yield from twins()
+    yield from qwen()
