@@ -191,6 +191,40 @@ def convolutions():
                            inputs, [want], rule, ["conv1d"], d, note=TRUTH)
 
 
+PLANES = [
+    ("plain", [2, 3, 5, 6], [4, 3, 3, 2], False, {}),
+    ("stride", [1, 2, 7, 8], [3, 2, 2, 3], True, {"stride": [2, 3], "padding": [1, 0]}),
+    ("dilated", [1, 4, 6, 6], [2, 2, 2, 2], True, {"dilation": [2, 1], "groups": 2, "padding": 1}),
+    ("depthwise", [1, 3, 4, 5], [3, 1, 3, 3], True, {"groups": 3, "padding": 1}),
+    ("point", [2, 3, 1, 2], [2, 3, 1, 1], False, {}),
+    ("empty", [0, 2, 3, 3], [3, 2, 2, 2], True, {}),
+]
+
+
+def planes():
+    for d, out in FLOATS:
+        dtype, to = TORCH[d], TORCH[out or d]
+        for what, p, q, bias, args in PLANES:
+            if d[:2] == "f8" and what in ("dilated", "point"):
+                continue
+            name = f"conv2d_{d}{out}_{what}"
+            g = gen(name)
+            for kind in ["", "_exact"]:
+                if kind:
+                    x, w, b = (integers(g, s, torch.int64, -2, 2).to(torch.float32).to(dtype)
+                               for s in (p, q, q[:1]))
+                else:
+                    x, w, b = (uniform(g, s, dtype) for s in (p, q, q[:1]))
+                want = rounded(F.conv2d(wide(x), wide(w), wide(b) if bias else None, **args), to)
+                mags = F.conv2d(wide(x).abs(), wide(w).abs(), wide(b).abs() if bias else None, **args)
+                inputs = {"x": x, "w": w} | ({"b": b} if bias else {})
+                parts = ["x", "w"] + (["bias = b"] if bias else [])
+                parts += [f"{k} = {v}" for k, v in args.items()] + ([f"out = {out}"] if out else [])
+                rule = equal() if kind else sum_bound(2 * q[1] * q[2] * q[3] + 1, mags, to, dtype)
+                yield Case(name + kind, source(f"conv2d({', '.join(parts)})", inputs, [want]),
+                           inputs, [want], rule, ["conv2d"], d, note=TRUTH)
+
+
 def conv(x, w, b, args):
     args = dict(args)
     if args.pop("causal", False):
@@ -234,4 +268,5 @@ def cases():
     yield from special_products()
     yield from einsums()
     yield from convolutions()
+    yield from planes()
     yield from grouped()

@@ -113,6 +113,37 @@ def writes():
                                [y], rule, d, note)
 
 
+def distinct(g, rows, n, shape, dim):
+    """Indices without repetition along an axis; PyTorch leaves open which of two writes stays."""
+    want = list(shape)
+    flat = [torch.randperm(n, generator=g)[: want[dim]] for _ in range(rows)]
+    rest = [s for i, s in enumerate(want) if i != dim % len(want)]
+    at = torch.stack(flat).reshape(*rest, want[dim]) if rows else torch.zeros(*rest, want[dim])
+    return at.movedim(-1, dim).to(torch.int64).contiguous()
+
+
+def copies():
+    ways = [([5, 3], [3, 3], 0), ([2, 6], [2, 4], -1), ([2, 5, 2], [1, 4, 2], 1), ([3, 2], [0, 2], 0)]
+    for n, (size, isize, dim) in enumerate(ways):
+        for d in ALL if n < 2 else ["f32", "i16"]:
+            g = gen(f"scatter_{n}_{d}")
+            z, s = draw(g, size, d), draw(g, isize, d)
+            rows = 1
+            for i, e in enumerate(isize):
+                rows *= e if i != dim % len(isize) else 1
+            i = distinct(g, rows, size[dim], isize, dim)
+            y = bits(z).scatter(dim, i, bits(s)).view(z.dtype)
+            yield case("scatter", f"scatter_{n}_{d}", f"scatter(z, i, s, dim = {dim})",
+                       {"z": z, "i": i.to(torch.int32 if n % 2 else torch.int64), "s": s}, [y], equal(), d)
+            k = isize[dim]
+            ssize = list(size)
+            ssize[dim] = k
+            s, i = draw(g, ssize, d), torch.randperm(size[dim], generator=g)[:k]
+            y = bits(z).index_copy(dim, i, bits(s)).view(z.dtype)
+            yield case("index_copy", f"index_copy_{n}_{d}", f"index_copy(z, i, s, dim = {dim})",
+                       {"z": z, "i": i.to(torch.int32 if n % 2 else torch.int64), "s": s}, [y], equal(), d)
+
+
 def counts():
     for d in INTS:
         for what, size, n in [("row", [12], 5), ("matrix", [3, 4], 9), ("empty", [0], 3)]:
@@ -190,6 +221,7 @@ def caches():
 def cases():
     yield from reads()
     yield from writes()
+    yield from copies()
     yield from counts()
     yield from orders()
     yield from caches()
