@@ -261,6 +261,8 @@ class Case:
             "rules": self.rules(),
             "note": self.note,
         }
+        if r["func"] == "main":
+            del r["func"]
         return {k: v for k, v in r.items() if v or k in ("inputs", "rules")}
 
     def tensors(self):

@@ -23,8 +23,8 @@ def draw(g, size, d):
     return uniform(g, size, TORCH[d], 4.0)
 
 
-def case(op, name, body, inputs, outs, rule, d, note=""):
-    return Case(name, source(body, inputs, outs), inputs, outs, rule, [op], d, note=note)
+def case(op, name, body, inputs, outs, rule, d, note="", like=""):
+    return Case(name, source(body, inputs, outs), inputs, outs, rule, [op], d, note=note, like=like)
 
 
 #: x, idx, dim
@@ -42,7 +42,8 @@ def reads():
                 i = integers(g, isize, torch.int64, 0, size[dim] - 1)
                 y = bits(x).gather(dim, i).view(x.dtype)
                 yield case("gather", f"gather_{n}_{d}_{to}", f"gather(x, i, dim = {dim})",
-                           {"x": x, "i": i.to(TORCH[to])}, [y], equal(), d)
+                           {"x": x, "i": i.to(TORCH[to])}, [y], equal(), d,
+                           like=f"gather_{n}_{d}_i64" if to == "i32" else "")
     for n, (size, k, dim) in enumerate(SELECTS):
         for d in ALL if n < 2 else ["bf16", "u8"]:
             g = gen(f"select_{n}_{d}")
@@ -194,7 +195,8 @@ def orders():
                 extra = (", descending = true" if down else "") + (", dtype = i32" if short else "")
                 yield case("sort", f"sort_{n}_{d}_{what}",
                            f"let (v, i) = sort(x, dim = {dim}{extra}); (v, i)", {"x": x},
-                           [y, i.to(torch.int32) if short else i], equal(), d)
+                           [y, i.to(torch.int32) if short else i], equal(), d,
+                           like=f"sort_{n}_{d}_up" if down else "")
             i = torch.sort(key(x, d), dim=dim, descending=True, stable=True)[1]
             k = (size[dim] + 1) // 2
             i = i.narrow(dim, 0, k).contiguous()
@@ -202,7 +204,8 @@ def orders():
             extra = ", dtype = i32" if n else ""
             yield case("topk", f"topk_{n}_{d}",
                        f"let (v, i) = topk(x, k = {k}, dim = {dim}{extra}); (v, i)", {"x": x},
-                       [y, i.to(torch.int32) if n else i], equal(), d, TIES)
+                       [y, i.to(torch.int32) if n else i], equal(), d, TIES,
+                       f"sort_{n}_{d}_up")
 
 
 def caches():
