@@ -98,7 +98,7 @@ def quotients():
 
 
 def powers():
-    for d in FLOATS:
+    for d in FLOATS + ["f8e4m3", "f8e5m2"]:
         dtype = TORCH[d]
         for what, a, b in [*pairs(gen(f"binary_{d}"), d),
                            ("wide", wide(gen(f"pow_wide_{d}"), [4, 6], dtype, -4, 4).abs(),
@@ -142,14 +142,16 @@ WHOLE_BOUNDS = [("both", 1, 5), ("low", 2, None), ("high", None, 100), ("crossed
 
 
 def clamps():
-    for d in FLOATS + INTS:
+    for d in FLOATS + ["f8e4m3", "f8e5m2"] + INTS:
         dtype = TORCH[d]
-        for what, lo, hi in BOUNDS if d in FLOATS else WHOLE_BOUNDS:
+        for what, lo, hi in WHOLE_BOUNDS if d in INTS else BOUNDS:
             g = gen(f"clamp_{d}_{what}")
-            draw = uniform(g, [3, 4], dtype, 2.0) if d in FLOATS else integers(g, [3, 4], dtype)
+            draw = integers(g, [3, 4], dtype) if d in INTS else uniform(g, [3, 4], dtype, 2.0)
             x = torch.cat([draw.reshape(-1), specials(dtype)])
             if d in ONLY_NUMPY:
                 y = torch.from_numpy(np.clip(x.numpy(), lo, hi))
+            elif d[:2] == "f8":
+                y = cast(torch.clamp(x.to(torch.float32), lo, hi), dtype)
             else:
                 y = torch.clamp(x, lo, hi)
             given = [f"{n} = {v}" for n, v in [("min", lo), ("max", hi)] if v is not None]

@@ -7,7 +7,7 @@ Where every partial sum is exact, on small whole numbers and on integers, all bi
 import numpy as np
 import torch
 
-from common import (FLOATS, INTS, TORCH, UNIT, Case, accumulates, close, equal, gen, integers,
+from common import (FLOATS, INTS, TORCH, UNIT, Case, accumulates, cast, close, equal, gen, integers,
                     rounded, signed, source, specials, sum_bound, ulp, uniform)
 
 #: name, shape, dims (all where None), keepdim
@@ -212,16 +212,17 @@ def bools():
 def scans():
     ways = [("row", [3, 7], 1), ("column", [6, 2], 0), ("middle", [2, 5, 3], -2), ("empty", [0, 4], 1),
             ("long", [1, 300], -1)]
-    for d in FLOATS + INTS:
+    f8 = ["f8e4m3", "f8e5m2"]
+    for d in FLOATS + f8 + INTS:
         dtype = TORCH[d]
-        out = {"i8": "i32", "u8": "u32", "f16": "f32"}.get(d, "")
+        out = {"i8": "i32", "u8": "u32", "f16": "f32", "f8e4m3": "f32", "f8e5m2": "bf16"}.get(d, "")
         to = TORCH[out or d]
         for what, size, dim in ways:
             g = gen(f"cumsum_{d}_{what}")
             draws = [("", uniform(g, size, dtype)), ("_exact", small(g, size, dtype))] \
-                if d in FLOATS else [("", integers(g, size, dtype))]
+                if d in FLOATS + f8 else [("", integers(g, size, dtype))]
             for kind, x in draws:
-                if d in FLOATS:
+                if d in FLOATS + f8:
                     w = x.to(torch.float64)
                     y = rounded(w.cumsum(dim), to)
                     rule = equal() if kind else sum_bound(size[dim], w.abs().sum(dim), to, dtype)
@@ -233,19 +234,19 @@ def scans():
                 extra = f", out = {out}" if out else ""
                 body = f"cumsum(x, dim = {dim}{extra})"
                 yield Case(f"cumsum_{d}_{what}{kind}", source(body, {"x": x}, [y]), {"x": x}, [y],
-                           rule, ["cumsum"], d, note=TRUTH if d in FLOATS else "wraps")
+                           rule, ["cumsum"], d, note=TRUTH if d[0] in "bf" else "wraps")
 
 
 def logs():
-    for d in FLOATS:
+    for d in FLOATS + ["f8e4m3", "f8e5m2"]:
         dtype = TORCH[d]
         for what, size, dims, keep in [*WAYS, NOTHING]:
             for kind, x in [("", uniform(gen(f"lse_{d}_{what}"), size, dtype, 8.0)),
-                            ("_inf", torch.full(size, -torch.inf, dtype=dtype))]:
-                if kind and what != "row":
+                            ("_inf", torch.full(size, -torch.inf).to(dtype))]:
+                if kind and (what != "row" or d == "f8e4m3"):
                     continue
                 w, n = x.to(torch.float64), max(count(x, dims), 1)
-                y = rounded(torch.logsumexp(w, axes(x, dims), keep), dtype)
+                y = cast(torch.logsumexp(w, axes(x, dims), keep), dtype)
                 acc = accumulates(dtype)
                 atol = (n + 40) * acc * (1 + 2 * UNIT[dtype])
                 rule = close(2 * UNIT[dtype] + acc, atol,
