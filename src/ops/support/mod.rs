@@ -36,7 +36,7 @@ pub mod prelude {
     pub use crate::types::dtype::DType;
     pub use crate::types::placement::Reduction;
     pub use crate::types::ty::TensorTy;
-    pub use crate::types::value::{Data, Tensor};
+    pub use crate::types::value::{Data, Slice, Tensor};
 }
 
 use super::Example;
