@@ -20,6 +20,8 @@ mod support;
 #[cfg(test)]
 mod tests;
 
+pub use support::walk::alone;
+
 use crate::diag::Code;
 use crate::types::dim::{Env, Expr, VarTable};
 use crate::types::dtype::DType;
