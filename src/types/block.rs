@@ -2,7 +2,7 @@
 
 /// Where a block's contiguous runs start in the tensor, and how long each is.
 pub(super) struct Rows {
-    starts: Vec<usize>,
+    pub starts: Vec<usize>,
     pub len: usize,
 }
 

@@ -278,7 +278,7 @@ impl Tensor {
     }
 
     /// What the crate's own code builds: it gives as many elements as the shape has.
-    fn build(dtype: DType, shape: Vec<usize>, data: Data) -> Tensor {
+    pub(super) fn build(dtype: DType, shape: Vec<usize>, data: Data) -> Tensor {
         assert_eq!(Some(data.len()), elements(&shape), "{dtype} elements for shape {shape:?}");
         debug_assert!(data.holds(dtype));
         Tensor { dtype, shape, len: data.len(), store: Store::Owned(Arc::new(data)), at: 0 }

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::check::{self, Takes};
 use super::class::Real;
 use super::gemm::{Mat, Order, product};
+use crate::base::spread::spread;
 use crate::ops::facts::Resource;
 use crate::ops::{Call, OpError};
 use crate::types::dtype::DType;
@@ -70,13 +71,18 @@ pub fn batched<T: Real>(
     let work = size.saturating_mul(a.cols);
     let one =
         |out: &mut [T], &(i, j): &(usize, usize), order| product(a.mat(i), b.mat(j), out, order);
-    let order = match (exact_order, work < SMALL) {
+    let spread = spread(usize::MAX);
+    let order = match (exact_order, spread && work >= SMALL) {
         (true, _) => Order::Index,
-        (_, true) => Order::One,
-        (_, false) => Order::All,
+        (_, false) => Order::One,
+        (_, true) => Order::All,
     };
     let parts = pairs.len();
-    if parts == 1 || (order == Order::All && parts < 8) || work.saturating_mul(parts) < SMALL {
+    if !spread
+        || parts == 1
+        || (order == Order::All && parts < 8)
+        || work.saturating_mul(parts) < SMALL
+    {
         out.chunks_mut(size).zip(pairs).for_each(|(o, p)| one(o, p, order));
     } else {
         let order = if exact_order { Order::Index } else { Order::One };
