@@ -31,11 +31,9 @@ fn inputs(g: &Graph) -> Vec<Tensor> {
         let shape = shape_of(g, p.value, &Env::default()).unwrap();
         let n: usize = shape.iter().product();
         match g.ty(p.value).dtype {
-            DType::I32 => Tensor::from_i64s(
-                DType::I32,
-                shape,
-                (0..n).map(|_| (draw() % 5) as i64).collect(),
-            ),
+            DType::I32 => {
+                Tensor::from_i64s(DType::I32, shape, (0..n).map(|_| (draw() % 5) as i64).collect())
+            }
             d => {
                 let v = (0..n).map(|_| draw() as f64 / (1u64 << 22) as f64 - 2.0).collect();
                 Tensor::from_f64s(d, shape, v)

@@ -4,8 +4,7 @@
 use rayon::prelude::*;
 
 use super::check::{self, Takes};
-use super::class::Real;
-use super::gemm::{Mat, Order, product};
+use super::gemm::{Factor, Mat, Order, product};
 use crate::base::spread::spread;
 use crate::ops::facts::Resource;
 use crate::ops::{Call, OpError};
@@ -57,20 +56,21 @@ impl<T: Copy> Batch<'_, T> {
 }
 
 /// The products of matrices `pairs[i]` of `a` and `b`, one after the other.
-pub fn batched<T: Real>(
+pub fn batched<T: Factor>(
     a: &Batch<T>,
     b: &Batch<T>,
     pairs: &[(usize, usize)],
     exact_order: bool,
-) -> Vec<T> {
+) -> Vec<T::Sum> {
     let size = a.rows * b.cols;
-    let mut out = vec![T::ZERO; pairs.len() * size];
+    let mut out = vec![T::Sum::default(); pairs.len() * size];
     if out.is_empty() {
         return out;
     }
     let work = size.saturating_mul(a.cols);
-    let one =
-        |out: &mut [T], &(i, j): &(usize, usize), order| product(a.mat(i), b.mat(j), out, order);
+    let one = |out: &mut [T::Sum], &(i, j): &(usize, usize), order| {
+        product(a.mat(i), b.mat(j), out, order)
+    };
     let spread = spread(usize::MAX);
     let order = match (exact_order, spread && work >= SMALL) {
         (true, _) => Order::Index,

@@ -1,6 +1,7 @@
 //! What many ops share: checks of operands, domains, and loops over elements.
 
 pub mod access;
+pub mod bf16_product;
 pub mod binary;
 pub mod check;
 pub mod class;
