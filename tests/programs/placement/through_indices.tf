@@ -13,8 +13,8 @@ module M {
 
     entry func f(
         z: f32[8, 64],
-        idx: i32[3],
-        at: i32[3, 64],
+        idx: i32[3] range 0..8,
+        at: i32[3, 64] range 0..8,
         src: f32[3, 64],
         y: f32[64, 2],
         x: f32[32, 3, 6, 6],
