@@ -18,11 +18,14 @@ use tilefoundry::types::dim::{Env, Expr};
 use tilefoundry::types::dtype::DType;
 use tilefoundry::types::value::Tensor;
 
+/// Name, dtype, shape and elements of an input.
+type Input = (String, DType, Vec<usize>, Vec<f64>);
+
 /// A program of one call, with the types and elements of its inputs.
 #[derive(Clone)]
 struct Case {
     code: String,
-    inputs: Vec<(String, DType, Vec<usize>, Vec<f64>)>,
+    inputs: Vec<Input>,
     /// The type of the result, where it is known.
     result: Option<&'static str>,
     /// An extent that is written as the dim `n`: that of an axis of an input, or of every axis
@@ -108,7 +111,7 @@ impl Case {
             Some((None, n)) if n == e => "n".into(),
             _ => e.to_string(),
         };
-        let param = |(i, (name, d, s, _)): (usize, &(String, DType, Vec<usize>, Vec<f64>))| {
+        let param = |(i, (name, d, s, _)): (usize, &Input)| {
             let shape: Vec<String> =
                 s.iter().enumerate().map(|(axis, e)| extent(i, axis, *e)).collect();
             match s.is_empty() {
@@ -147,7 +150,7 @@ impl Case {
     }
 
     fn tensors(&self) -> Vec<Tensor> {
-        let tensor = |(_, d, shape, v): &(String, DType, Vec<usize>, Vec<f64>)| {
+        let tensor = |(_, d, shape, v): &Input| {
             let n: usize = shape.iter().product();
             let values = v.iter().copied().chain([0.0]).cycle().take(n);
             match v.len() == n {
