@@ -18,6 +18,7 @@ use super::window::unravel;
 use crate::graph::{NodeId, NodeKind, ValueId};
 use crate::ops::{EvalCx, OutTy, Role, alone};
 use crate::types::canvas::{Canvas, Part};
+use crate::types::dtype::DType;
 use crate::types::value::Tensor;
 
 /// Starts and extents of a block.
@@ -145,8 +146,10 @@ impl Cx<'_> {
             let (_, shape) = run.block(i, run.group.tiles.at.get(v)?, &ty.shape);
             outs.push(OutTy { dtype: ty.dtype, shape });
         }
+        let declared: Vec<DType> = node.inputs.iter().map(|v| self.g.ty(*v).dtype).collect();
         let cx = EvalCx {
             inputs: &inputs,
+            declared: &declared,
             attrs,
             env: &run.frame.env,
             outs: &outs,

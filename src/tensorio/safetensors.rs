@@ -201,10 +201,22 @@ impl Entry {
     }
 
     fn dtype(&self) -> Result<DType, ReadError> {
-        dtype(&self.dtype).ok_or_else(|| {
+        let dtype = dtype(&self.dtype).ok_or_else(|| {
             let name = brief(&self.dtype);
             self.wrong(format!("expected a dtype of the language, found `{name}`"))
-        })
+        })?;
+        whole_bytes(dtype, &self.shape).map_err(|e| self.wrong(e))?;
+        Ok(dtype)
+    }
+}
+
+/// Two f4e2m1 elements share a byte, over the ends of rows too; the format has no half of one.
+fn whole_bytes(dtype: DType, shape: &[usize]) -> Result<(), String> {
+    match elements(shape) {
+        Some(n) if dtype == DType::F4e2m1 && n % 2 == 1 => {
+            Err(format!("expected an even number of f4e2m1 elements, found {n} of shape {shape:?}"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -234,9 +246,8 @@ pub fn write_safetensors(tensors: &[(String, Tensor)]) -> Result<Vec<u8>, ReadEr
         if !names.insert(name) {
             return wrong("expected each name once, found it twice");
         }
-        let odd = elements(tensor.shape()).is_none_or(|n| n % 2 == 1);
-        if tensor.dtype() == DType::F4e2m1 && odd {
-            return wrong("expected an even number of f4e2m1 elements, found an odd one");
+        if let Err(e) = whole_bytes(tensor.dtype(), tensor.shape()) {
+            return wrong(&e);
         }
     }
     let mut order: Vec<usize> = (0..tensors.len()).collect();

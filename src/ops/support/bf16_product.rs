@@ -35,6 +35,7 @@ pub fn few_rows(a: Mat<bf16>, b: Mat<bf16>, out: &mut [f32]) -> bool {
     if m > FEW || n == 0 || m == 0 || !(b.row_stride == 1 || b.col_stride == 1) {
         return false;
     }
+    out.fill(0.0);
     let left: Vec<f32> =
         (0..m * k).map(|i| a.at(i / k.max(1), i % k.max(1)).map_or(0.0, |x| widen(*x))).collect();
     for (row, x) in out.chunks_mut(n).zip(left.chunks(k.max(1))) {
@@ -397,7 +398,7 @@ mod tests {
         }
     }
 
-    const SIZES: [(usize, usize, usize); 9] = [
+    const SIZES: [(usize, usize, usize); 10] = [
         (1, 1, 1),
         (1, 700, 130),
         (3, 33, 129),
@@ -405,7 +406,8 @@ mod tests {
         (12, 32, 384),
         (13, 33, 385),
         (200, 70, 5),
-        (30, 800, 769),
+        (14, 800, 5),
+        (14, 40, 769),
         (250, 31, 64),
     ];
 

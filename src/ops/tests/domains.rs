@@ -80,7 +80,10 @@ fn blocks(c: &Case) {
                 .collect();
             let (attrs, env) = (&c.attrs, &Env::default());
             let (wide, exact_order) = (c.wide, c.exact_order);
-            let cx = EvalCx { inputs: &inputs, attrs, env, outs: &outs, wide, exact_order };
+            let declared: Vec<DType> = c.inputs.iter().map(Tensor::dtype).collect();
+            let declared = &declared;
+            let cx =
+                EvalCx { declared, inputs: &inputs, attrs, env, outs: &outs, wide, exact_order };
             let name = c.op.name();
             let got =
                 c.op.eval(&cx).unwrap_or_else(|e| panic!("`{name}` dim {dim}: {}", e.message));
