@@ -1,8 +1,11 @@
 //! The op `einsum`.
 
+use std::borrow::Cow;
+
 use super::spec::{Label, Product, Spec, Step, distinct};
 use crate::ops::support::contract::{Batch, batched};
 use crate::ops::support::data::{permuted, strided};
+use crate::ops::support::gemm::Factor;
 use crate::ops::support::order::{Monoid, block};
 use crate::ops::support::prelude::*;
 use crate::ops::support::walk::strides;
@@ -190,17 +193,21 @@ impl Op for Einsum {
         let ranks: Vec<usize> = cx.inputs.iter().map(Tensor::rank).collect();
         let spec =
             Spec::parse(cx.attrs.str("spec").unwrap_or(""), &ranks).map_err(EvalError::new)?;
+        let axes = Axes::new(cx, &spec);
+        if let Some(v) = axes.two(cx, &spec) {
+            return Ok(vec![f32::store(out.dtype, out.shape.clone(), v)]);
+        }
         let dtypes = cx.inputs.iter().map(Tensor::dtype).chain([out.dtype]);
         Ok(vec![match Class::of(dtypes) {
             Class::F64 => f64::store(
                 out.dtype,
                 out.shape.clone(),
-                Run::<f64>::new(cx, &spec, |x| block(x, 0.0, |a, b| a + b)).run()?,
+                Run::<f64>::new(cx, &spec, axes, |x| block(x, 0.0, |a, b| a + b)).run()?,
             ),
             _ => f32::store(
                 out.dtype,
                 out.shape.clone(),
-                Run::<f32>::new(cx, &spec, |x| block(x, 0.0, |a, b| a + b)).run()?,
+                Run::<f32>::new(cx, &spec, axes, |x| block(x, 0.0, |a, b| a + b)).run()?,
             ),
         }])
     }
@@ -210,87 +217,144 @@ impl Op for Einsum {
     }
 }
 
-/// An evaluation in one float type.
-struct Run<'a, T> {
-    cx: &'a EvalCx<'a>,
-    spec: &'a Spec,
-    extents: Vec<(Label, usize)>,
-    sum: Monoid<T>,
-}
+/// The extents of the labels.
+struct Axes(Vec<(Label, usize)>);
 
-impl<'a, T: Real> Run<'a, T> {
-    fn new(cx: &'a EvalCx<'a>, spec: &'a Spec, block: fn(&[T]) -> T) -> Run<'a, T> {
+impl Axes {
+    fn new(cx: &EvalCx, spec: &Spec) -> Axes {
         let axes = spec.inputs.iter().zip(cx.inputs);
         let extents = axes
             .flat_map(|(labels, t)| labels.iter().copied().zip(t.shape().iter().copied()))
             .collect();
-        Run { cx, spec, extents, sum: Monoid { identity: T::ZERO, join: |a, b| a + b, block } }
+        Axes(extents)
+    }
+
+    fn extent(&self, l: &Label) -> usize {
+        self.0.iter().find(|(o, _)| o == l).map_or(1, |(_, n)| *n)
     }
 
     fn shape(&self, labels: &[Label]) -> Vec<usize> {
-        let extent = |l: &Label| self.extents.iter().find(|(o, _)| o == l).map_or(1, |(_, n)| *n);
-        labels.iter().map(extent).collect()
+        labels.iter().map(|l| self.extent(l)).collect()
     }
 
     fn count(&self, labels: &[Label]) -> usize {
         self.shape(labels).iter().product()
     }
 
+    /// Labels of more than one index: the others do not matter to the order of the elements.
+    fn long(&self, labels: &[Label]) -> Vec<Label> {
+        labels.iter().copied().filter(|l| self.extent(l) != 1).collect()
+    }
+
     /// The axes in another order.
-    fn arrange(&self, v: Vec<T>, from: &[Label], to: &[Label]) -> Vec<T> {
+    fn arrange<'v, E: Copy + Default + Send + Sync>(
+        &self,
+        v: Cow<'v, [E]>,
+        from: &[Label],
+        to: &[Label],
+    ) -> Cow<'v, [E]> {
+        let (from, to) = (self.long(from), self.long(to));
         if from == to {
             return v;
         }
         let perm: Vec<usize> = to.iter().filter_map(|l| from.iter().position(|f| f == l)).collect();
-        let (shape, strides) = permuted(&self.shape(from), &perm);
-        strided(&v, &shape, &strides, 0)
+        let (shape, strides) = permuted(&self.shape(&from), &perm);
+        Cow::Owned(strided(&v, &shape, &strides, 0))
+    }
+
+    /// A side of a product, as matrices of `rows` by `cols`, turned where that saves a copy.
+    fn side<'v, E: Copy + Default + Send + Sync>(
+        &self,
+        v: Cow<'v, [E]>,
+        from: &[Label],
+        [batch, rows, cols]: [&[Label]; 3],
+    ) -> (Cow<'v, [E]>, bool) {
+        let (plain, turned) = ([batch, rows, cols].concat(), [batch, cols, rows].concat());
+        let (is, a, b) = (self.long(from), self.long(&plain), self.long(&turned));
+        let turn = is != a && (is == b || is.last() != a.last() && is.last() == b.last());
+        (self.arrange(v, from, if turn { &turned } else { &plain }), turn)
+    }
+
+    fn product<E: Factor + Default>(
+        &self,
+        a: Cow<[E]>,
+        b: Cow<[E]>,
+        p: &Product,
+        exact_order: bool,
+    ) -> Vec<E::Sum> {
+        let (a, turned_a) = self.side(a, &p.a, [&p.batch, &p.m, &p.k]);
+        let (b, turned_b) = self.side(b, &p.b, [&p.batch, &p.k, &p.n]);
+        let [m, n, k] = [&p.m, &p.n, &p.k].map(|l| self.count(l));
+        let ma = Batch { data: &a, rows: m, cols: k, transposed: turned_a };
+        let mb = Batch { data: &b, rows: k, cols: n, transposed: turned_b };
+        let pairs: Vec<(usize, usize)> = (0..self.count(&p.batch)).map(|i| (i, i)).collect();
+        batched(&ma, &mb, &pairs, exact_order)
+    }
+
+    /// One product of two bf16 operands, which need no wider copy.
+    fn two(&self, cx: &EvalCx, spec: &Spec) -> Option<Vec<f32>> {
+        let [x, y] = cx.inputs else { return None };
+        let (Slice::Bf16(a), Slice::Bf16(b)) = (x.data(), y.data()) else { return None };
+        let steps = spec.steps();
+        let [Step::Product(p)] = &steps[..] else { return None };
+        let size = data::count(&self.shape(&p.result())).ok()?;
+        if spec.diagonal() || p.k.is_empty() || size == 0 {
+            return None;
+        }
+        let out = self.product(Cow::Borrowed(a), Cow::Borrowed(b), p, cx.exact_order);
+        Some(self.arrange(Cow::Owned(out), &p.result(), &spec.output).into_owned())
+    }
+}
+
+/// An evaluation in one float type.
+struct Run<'a, T> {
+    cx: &'a EvalCx<'a>,
+    spec: &'a Spec,
+    axes: Axes,
+    sum: Monoid<T>,
+}
+
+impl<'a, T: Real> Run<'a, T> {
+    fn new(cx: &'a EvalCx<'a>, spec: &'a Spec, axes: Axes, block: fn(&[T]) -> T) -> Run<'a, T> {
+        Run { cx, spec, axes, sum: Monoid { identity: T::ZERO, join: |a, b| a + b, block } }
     }
 
     /// The elements of an operand where its axes of one label have one index.
-    fn diagonal(&self, v: Vec<T>, labels: &[Label]) -> Vec<T> {
+    fn diagonal<'v>(&self, v: Cow<'v, [T]>, labels: &[Label]) -> Cow<'v, [T]> {
         let kept = distinct(labels);
         if kept.len() == labels.len() {
             return v;
         }
-        let steps = strides(&self.shape(labels));
+        let steps = strides(&self.axes.shape(labels));
         let of = |l: &Label| {
             let axes = labels.iter().zip(&steps).filter(|(m, _)| *m == l);
             axes.map(|(_, s)| s).sum()
         };
         let steps: Vec<isize> = kept.iter().map(of).collect();
-        strided(&v, &self.shape(&kept), &steps, 0)
+        Cow::Owned(strided(&v, &self.axes.shape(&kept), &steps, 0))
     }
 
-    fn sum(&self, v: Vec<T>, from: &[Label], keep: &[Label]) -> Vec<T> {
+    fn sum(&self, v: Cow<[T]>, from: &[Label], keep: &[Label]) -> Vec<T> {
         let gone: Vec<Label> = from.iter().copied().filter(|l| !keep.contains(l)).collect();
-        let v = self.arrange(v, from, &[keep, &gone].concat());
-        self.sum.rows(&v, self.count(keep), self.count(&gone))
-    }
-
-    fn product(&self, a: Vec<T>, b: Vec<T>, p: &Product) -> Vec<T> {
-        let a = self.arrange(a, &p.a, &[p.batch.as_slice(), &p.m, &p.k].concat());
-        let b = self.arrange(b, &p.b, &[p.batch.as_slice(), &p.k, &p.n].concat());
-        let [m, n, k] = [&p.m, &p.n, &p.k].map(|l| self.count(l));
-        let ma = Batch { data: &a, rows: m, cols: k, transposed: false };
-        let mb = Batch { data: &b, rows: k, cols: n, transposed: false };
-        let pairs: Vec<(usize, usize)> = (0..self.count(&p.batch)).map(|i| (i, i)).collect();
-        batched(&ma, &mb, &pairs, self.cx.exact_order)
+        let v = self.axes.arrange(v, from, &[keep, &gone].concat());
+        self.sum.rows(&v, self.axes.count(keep), self.axes.count(&gone))
     }
 
     fn run(&self) -> Result<Vec<T>, EvalError> {
         let mut rest = self.cx.inputs.iter().zip(&self.spec.inputs);
-        let mut load = || rest.next().map(|(t, l)| self.diagonal(T::load(t).into_owned(), l));
+        let mut load = || rest.next().map(|(t, l)| self.diagonal(T::load(t), l));
         let short = || EvalError::new("`einsum` lacks an operand");
         let mut acc = load().ok_or_else(short)?;
         let mut labels = self.spec.inputs.first().map_or(vec![], |t| distinct(t));
-        let mut right: Option<Vec<T>> = None;
+        let mut right: Option<Cow<[T]>> = None;
         for step in self.spec.steps() {
             match step {
                 Step::Sum { right: true, from, keep } => {
-                    right = Some(self.sum(load().ok_or_else(short)?, &from, &keep));
+                    let b = load().ok_or_else(short)?;
+                    right = Some(Cow::Owned(self.sum(b, &from, &keep)));
                 }
                 Step::Sum { right: false, from, keep } => {
-                    acc = self.sum(acc, &from, &keep);
+                    acc = Cow::Owned(self.sum(acc, &from, &keep));
                     labels = keep;
                 }
                 Step::Product(p) => {
@@ -298,12 +362,12 @@ impl<'a, T: Real> Run<'a, T> {
                         Some(b) => b,
                         None => load().ok_or_else(short)?,
                     };
-                    data::count(&self.shape(&p.result()))?;
-                    acc = self.product(acc, b, &p);
+                    data::count(&self.axes.shape(&p.result()))?;
+                    acc = Cow::Owned(self.axes.product(acc, b, &p, self.cx.exact_order));
                     labels = p.result();
                 }
             }
         }
-        Ok(self.arrange(acc, &labels, &self.spec.output))
+        Ok(self.axes.arrange(acc, &labels, &self.spec.output).into_owned())
     }
 }
