@@ -6,7 +6,7 @@ a sum may start at +0 or at its first product."""
 import torch
 import torch.nn.functional as F
 
-from common import (TORCH, Case, equal, f4, gen, integers, rounded, source,
+from common import (TORCH, Case, cast, equal, f4, gen, integers, rounded, source, specials,
                     sum_bound, ulp, uniform)
 
 #: name, a, b, transpose_a, transpose_b
@@ -74,6 +74,33 @@ def products():
                 inputs = {"a": a, "b": b}
                 yield Case(name + kind, source(body(ta, tb, out), inputs, [want]), inputs, [want],
                            rule, ["matmul"], d, note=TRUTH, like=like(d, out, name + kind))
+
+
+def extremes():
+    """Rows of one element that is subnormal, infinite, NaN or the largest: all sums are exact."""
+    for d, out in FLOATS:
+        dtype, to = TORCH[d], TORCH[out or d]
+        s = specials(dtype)
+        for k in [1, 4, 33]:
+            a = torch.zeros([len(s), k])
+            a = a.to(dtype)
+            a.view(torch.uint8).reshape(len(s), k, -1)[:, k // 2] = s.view(torch.uint8).reshape(len(s), -1)
+            g = gen(f"matmul_special_{d}_{k}")
+            b = integers(g, [k, 3], torch.int64, 1, 3).to(torch.float32).to(dtype)
+            want = cast(wide(a) @ wide(b), to)
+            inputs = {"a": a, "b": b}
+            name = f"matmul_{d}{out}_special_{k}"
+            yield Case(name, source(body(False, False, out), inputs, [want]), inputs, [want], ulp(0),
+                       ["matmul"], d, note=TRUTH, like=like(d, out, name))
+    # products below the least normal f32, of operands that are normal
+    for d in ["f32", "bf16"]:
+        a = torch.tensor([[2.0**-70, 0, 2.0**-64], [2.0**-100, 2.0**-126, 0]], dtype=TORCH[d])
+        a = a.repeat(4, 1)
+        b = torch.tensor([[2.0**-70, 2.0**-40], [1.5, 0.5], [2.0**-66, 2.0**-75]], dtype=TORCH[d])
+        want = rounded(wide(a) @ wide(b), torch.float32)
+        inputs = {"a": a, "b": b}
+        yield Case(f"matmul_{d}_tiny", source(body(False, False, "f32"), inputs, [want]), inputs,
+                   [want], ulp(0), ["matmul"], d, note=TRUTH)
 
 
 def tf32(x):
@@ -279,6 +306,7 @@ def grouped():
 
 def cases():
     yield from products()
+    yield from extremes()
     yield from special_products()
     yield from einsums()
     yield from convolutions()
