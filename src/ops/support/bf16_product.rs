@@ -450,18 +450,20 @@ mod tests {
     /// Where the processor has the unit, it takes what it can give exactly, and nothing else.
     #[test]
     fn subnormal_numbers_are_left_to_the_caller() {
-        let mat = |data| Mat { data, rows: 4, cols: 4, row_stride: 4, col_stride: 1 };
-        let takes = |x: f32, y: f32| {
+        fn mat(data: &[bf16]) -> Mat<'_, bf16> {
+            Mat { data, rows: 4, cols: 4, row_stride: 4, col_stride: 1 }
+        }
+        let takes = |x: f64, y: f64| {
             // zeros do not count
-            let of = |v: f32| {
+            let of = |v: f64| {
                 let mut all = vec![bf16::ZERO; 16];
-                all[5] = bf16::from_f32(v);
+                all[5] = bf16::from_f64(v);
                 all
             };
             let (a, b, mut out) = (of(x), of(y), vec![0.0; 16]);
             product(mat(&a), mat(&b), &mut out, false)
         };
-        let (one, two) = (takes(1.0, 1.0), 2f32);
+        let (one, two) = (takes(1.0, 1.0), 2f64);
         for (x, y, exact) in [
             (two.powi(-130), 1.0, false),
             (1.0, -two.powi(-130), false),
@@ -470,7 +472,7 @@ mod tests {
             (two.powi(-56), -two.powi(-56), true),
             (-two.powi(-56), two.powi(-57), false),
             (0.0, two.powi(-120), true),
-            (f32::INFINITY, 1.0, true),
+            (f64::INFINITY, 1.0, true),
         ] {
             assert_eq!(takes(x, y), one && exact, "{x} {y}");
         }
