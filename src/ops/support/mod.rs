@@ -3,6 +3,7 @@
 pub mod access;
 pub mod binary;
 pub mod check;
+pub mod chunks;
 pub mod class;
 pub mod compare;
 pub mod contract;
@@ -19,12 +20,13 @@ pub mod prelude {
     pub use super::access;
     pub use super::binary::Binary;
     pub use super::check::{self, Takes};
+    pub use super::chunks;
     pub use super::class::{Class, Real};
     pub use super::compare::Compare;
     pub use super::data;
     pub use super::reduce::Reduce;
     pub use super::unary::Unary;
-    pub use super::walk::{Lane, fill, map, zip};
+    pub use super::walk::{CHUNK, Lane, fill, map, zip};
     pub use super::{Cost, example};
     pub use crate::diag::Code;
     pub use crate::ops::facts::{Access, AxisAccess, DomDim, Domain, Per, Resource, Work};
