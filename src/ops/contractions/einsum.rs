@@ -3,7 +3,7 @@
 use super::spec::{Label, Product, Spec, Step};
 use crate::ops::support::contract::{Batch, batched};
 use crate::ops::support::data::{permuted, strided};
-use crate::ops::support::order::{Monoid, block};
+use crate::ops::support::order::{Monoid, block, monoid};
 use crate::ops::support::prelude::*;
 
 struct Einsum;
@@ -216,7 +216,7 @@ impl<'a, T: Real> Run<'a, T> {
         let extents = axes
             .flat_map(|(labels, t)| labels.iter().copied().zip(t.shape().iter().copied()))
             .collect();
-        Run { cx, spec, extents, sum: Monoid { identity: T::ZERO, join: |a, b| a + b, block } }
+        Run { cx, spec, extents, sum: Monoid { block, ..monoid!(T::ZERO, |a: T, b: T| a + b) } }
     }
 
     fn shape(&self, labels: &[Label]) -> Vec<usize> {
@@ -241,7 +241,7 @@ impl<'a, T: Real> Run<'a, T> {
     fn sum(&self, v: Vec<T>, from: &[Label], keep: &[Label]) -> Vec<T> {
         let gone: Vec<Label> = from.iter().copied().filter(|l| !keep.contains(l)).collect();
         let v = self.arrange(v, from, &[keep, &gone].concat());
-        self.sum.rows(&v, self.count(keep), self.count(&gone))
+        self.sum.rows(&v.into(), self.count(keep), self.count(&gone))
     }
 
     fn product(&self, a: Vec<T>, b: Vec<T>, p: &Product) -> Vec<T> {

@@ -97,10 +97,8 @@ impl Op for Gelu {
                 let v = fill(x.len(), |at, part| map(&wide[at..], part, f));
                 f64::store(out.dtype, x.shape().to_vec(), v)
             }
-            _ if is_tanh(cx.attrs) => {
-                chunks::map_f32s(x, out.dtype, |x, o| map(x, o, |x| by_tanh(x as f64) as f32))?
-            }
-            _ => chunks::map_f32s(x, out.dtype, |x, o| map(x, o, |x| exact(x as f64) as f32))?,
+            _ if is_tanh(cx.attrs) => chunks::map_f32s(x, out.dtype, math::over::gelu_tanh)?,
+            _ => chunks::map_f32s(x, out.dtype, math::over::gelu)?,
         }])
     }
 

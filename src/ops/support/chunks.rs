@@ -13,7 +13,7 @@ use crate::types::dtype::DType;
 use crate::types::value::{Data, Slice, Tensor};
 
 /// Writes elements from a position on.
-type Decode<'a, T> = Box<dyn Fn(usize, &mut [T]) + Sync + 'a>;
+type Decode<'a, T> = Box<dyn Fn(usize, &mut [T]) + Send + Sync + 'a>;
 
 /// A tensor's elements as `T`.
 pub enum Source<'a, T: Copy> {
@@ -21,14 +21,30 @@ pub enum Source<'a, T: Copy> {
     Coded(Decode<'a, T>),
 }
 
+impl<T: Copy> From<Vec<T>> for Source<'_, T> {
+    fn from(v: Vec<T>) -> Self {
+        Source::Plain(v.into())
+    }
+}
+
 fn coded<'a, S: Copy + Sync, T: Copy>(
     v: &'a [S],
-    decode: impl Fn(&[S], &mut [T]) + Sync + 'a,
+    decode: impl Fn(&[S], &mut [T]) + Send + Sync + 'a,
 ) -> Source<'a, T> {
     Source::Coded(Box::new(move |at, out| decode(&v[at..at + out.len()], out)))
 }
 
-impl<T: Copy + Default> Source<'_, T> {
+impl<'a, T: Copy + Default + Send + Sync + 'a> Source<'a, T> {
+    /// `f` of each element.
+    pub fn map(self, f: impl Fn(T) -> T + Send + Sync + 'a) -> Source<'a, T> {
+        Source::Coded(Box::new(move |at, out| {
+            let mut buffer = [T::default(); CHUNK];
+            for (i, out) in out.chunks_mut(CHUNK).enumerate() {
+                map(self.read(at + i * CHUNK, out.len(), &mut buffer), out, &f);
+            }
+        }))
+    }
+
     /// All elements, where they lie in one piece already.
     pub fn plain(&self) -> Option<&[T]> {
         match self {
@@ -168,7 +184,7 @@ pub fn of_i64s(
 }
 
 /// Writes `kernel` of two operands that are broadcast to `shape`; for [`fill`] and its like.
-pub fn broadcast2<'a, T: Copy + Default + Sync + Send, O>(
+pub fn broadcast2<'a, T: Copy + Default + Send + Sync, O>(
     shape: &[usize],
     (a, a_shape): (&'a Source<'a, T>, &[usize]),
     (b, b_shape): (&'a Source<'a, T>, &[usize]),

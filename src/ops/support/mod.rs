@@ -10,6 +10,7 @@ pub mod contract;
 pub mod data;
 pub mod gather;
 pub mod gemm;
+pub mod math;
 pub mod order;
 pub mod reduce;
 pub mod unary;
@@ -24,6 +25,7 @@ pub mod prelude {
     pub use super::class::{Class, Real};
     pub use super::compare::Compare;
     pub use super::data;
+    pub use super::math;
     pub use super::reduce::Reduce;
     pub use super::unary::Unary;
     pub use super::walk::{CHUNK, Lane, fill, map, zip};
