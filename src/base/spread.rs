@@ -1,6 +1,8 @@
-//! Whether a loop over elements may use several threads.
+//! Loops over elements: under the processor's widest instructions, and on several threads.
 
 use std::cell::Cell;
+
+use rayon::prelude::*;
 
 /// From this many elements on, work is spread over threads.
 pub const PARALLEL: usize = 1 << 16;
@@ -30,9 +32,78 @@ pub fn spread(len: usize) -> bool {
     len >= PARALLEL && !ALONE.get()
 }
 
+/// Elements that a loop makes at a time, so that its buffers stay in the nearest cache.
+pub const CHUNK: usize = 1024;
+
+/// Runs `f`, which must be inlined, compiled for the widest vectors of the processor at hand.
+/// Each lane does what the scalar code says, and no product and sum are fused, so that the bits
+/// are the same on every machine.
+#[inline(always)]
+pub fn wide<R>(f: impl FnOnce() -> R) -> R {
+    pulp::Arch::new().dispatch(f)
+}
+
+/// A vector of `len` elements. `f(start, part)` writes all of `part`, whose elements before are
+/// any; a part has at most [`CHUNK`] elements.
+pub fn fill<T: Copy + Default + Send>(len: usize, f: impl Fn(usize, &mut [T]) + Sync) -> Vec<T> {
+    if len <= CHUNK {
+        let mut out = vec![T::default(); len];
+        f(0, &mut out);
+        return out;
+    }
+    let size = |start: usize| CHUNK.min(len - start);
+    if spread(len) {
+        // whole arrays, for these are collected without a pass that writes zeros
+        let chunk = |i: usize| {
+            let mut part = [T::default(); CHUNK];
+            f(i * CHUNK, &mut part[..size(i * CHUNK)]);
+            part
+        };
+        let chunks = (0..len.div_ceil(CHUNK)).into_par_iter().with_min_len(PARALLEL / CHUNK / 4);
+        let mut out = chunks.map(chunk).collect::<Vec<_>>().into_flattened();
+        out.truncate(len);
+        return out;
+    }
+    let mut out = Vec::with_capacity(len);
+    let mut part = [T::default(); CHUNK];
+    for start in (0..len).step_by(CHUNK) {
+        let part = &mut part[..size(start)];
+        f(start, part);
+        out.extend_from_slice(part);
+    }
+    out
+}
+
+/// `f` of each element, which must be inlined.
+#[inline(always)]
+pub fn map<S: Copy, D>(x: &[S], o: &mut [D], f: impl Fn(S) -> D) {
+    wide(
+        #[inline(always)]
+        || {
+            for (o, &x) in o.iter_mut().zip(x) {
+                *o = f(x);
+            }
+        },
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_element_is_written_once_on_one_thread_and_on_many() {
+        for len in [0, 1, CHUNK, CHUNK + 1, 3 * CHUNK, PARALLEL, 2 * PARALLEL + 5] {
+            let count = || {
+                fill(len, |start, part| {
+                    part.iter_mut().enumerate().for_each(|(i, p)| *p = start + i + 1)
+                })
+            };
+            let want: Vec<usize> = (1..=len).collect();
+            assert_eq!(count(), want);
+            assert_eq!(alone(count), want);
+        }
+    }
 
     #[test]
     fn the_mark_lasts_as_long_as_the_call() {

@@ -15,11 +15,8 @@
 //! | f4e2m1 | saturates at 6 | zero of the other sign | |
 
 use half::slice::HalfFloatSliceExt;
-use rayon::prelude::*;
 
-use crate::base::spread::spread;
-
-const CHUNK: usize = 1 << 16;
+use crate::base::spread;
 
 /// The shape of a float type of fewer bits than `f64`, with its sign bit left out.
 #[derive(Clone, Copy)]
@@ -110,6 +107,59 @@ pub fn tf32_of_f32(x: f32) -> f32 {
     let rounded = bits.wrapping_add(0xfff + ((bits >> 13) & 1)) & !0x1fff;
     let nan = (bits | 0x0040_0000) & !0x1fff;
     f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { nan } else { rounded })
+}
+
+/// The code of `|x|` without its sign, NaN as infinity; no branch, so that loops over it vectorise.
+/// `format.emin` must be above that of f32.
+#[inline(always)]
+fn encode_f32(x: f32, format: Format) -> u32 {
+    let bits = x.to_bits() & 0x7fff_ffff;
+    let drop = 23 - format.mantissa;
+    let rounded = bits.wrapping_add((1 << (drop - 1)) - 1 + ((bits >> drop) & 1)) >> drop;
+    let field = (format.emin + 126) as u32;
+    let normal = rounded.wrapping_sub(field << format.mantissa);
+    // Next to a number whose last place is the format's smallest step, the addition rounds to it.
+    let unit = ((format.emin + 127 + drop as i32) as u32) << 23;
+    let below = (f32::from_bits(bits) + f32::from_bits(unit)).to_bits().wrapping_sub(unit);
+    let code = if bits < (field + 1) << 23 { below } else { normal };
+    if code > format.top { format.over } else { code }
+}
+
+#[inline(always)]
+fn sign_f32(x: f32) -> u32 {
+    x.to_bits() >> 31
+}
+
+/// The f8e4m3 code of `x`.
+#[inline(always)]
+pub fn e4m3_of_f32(x: f32) -> u8 {
+    // infinity and NaN are above all finite codes, and what is above is NaN
+    (encode_f32(x, E4M3) | (sign_f32(x) << 7)) as u8
+}
+
+/// The f8e5m2 code of `x`.
+#[inline(always)]
+pub fn e5m2_of_f32(x: f32) -> u8 {
+    let code = if x.is_nan() { 0x7e } else { encode_f32(x, E5M2) };
+    (code | (sign_f32(x) << 7)) as u8
+}
+
+/// The f8e8m0 code of `x`, as [`e8m0_of_f64`] describes it.
+#[inline(always)]
+pub fn e8m0_of_f32(x: f32) -> u8 {
+    let bits = x.to_bits();
+    let normal = (bits >> 23) + ((bits >> 22) & 1);
+    let small = (bits > 1 << 22) as u32;
+    let code = if bits < 1 << 23 { small } else { normal.min(0xff) };
+    // not above zero, or NaN
+    if bits.wrapping_sub(1) >= 0x7f80_0000 { 0xff } else { code as u8 }
+}
+
+/// The f4e2m1 code of `x`, in the low four bits.
+#[inline(always)]
+pub fn e2m1_of_f32(x: f32) -> u8 {
+    let code = encode_f32(x, E2M1) | (sign_f32(x) << 3);
+    if x.is_nan() { ((1 - sign_f32(x)) << 3) as u8 } else { code as u8 }
 }
 
 /// The f8e4m3 code of `x`.
@@ -219,46 +269,44 @@ pub fn odd_f64_of_u64(x: u64) -> f64 {
     (((x >> excess) | lost as u64) << excess) as f64
 }
 
-/// `f` of each element, in parallel when there are many.
+/// `f` of each element, which must be inlined; in parallel when there are many.
 pub fn map<S, D>(src: &[S], f: impl Fn(S) -> D + Sync) -> Vec<D>
 where
     S: Copy + Sync,
     D: Copy + Default + Send,
 {
-    if !spread(src.len()) {
-        return src.iter().map(|&x| f(x)).collect();
+    if spread::spread(src.len()) {
+        return spread::fill(src.len(), |at, part| spread::map(&src[at..], part, &f));
     }
-    let mut out = vec![D::default(); src.len()];
-    out.par_chunks_mut(CHUNK).zip(src.par_chunks(CHUNK)).for_each(|(out, src)| {
-        for (o, &x) in out.iter_mut().zip(src) {
-            *o = f(x);
-        }
-    });
-    out
+    spread::wide(
+        #[inline(always)]
+        || src.iter().map(|&x| f(x)).collect(),
+    )
+}
+
+/// Each element rounded to f16.
+pub fn encode_f16(src: &[f32], out: &mut [half::f16]) {
+    out.convert_from_f32_slice(src);
+}
+
+/// Each element as an f32, exactly.
+pub fn decode_f16(src: &[half::f16], out: &mut [f32]) {
+    src.convert_to_f32_slice(out);
+}
+
+/// Each element as an f32, exactly.
+pub fn decode_bf16(src: &[half::bf16], out: &mut [f32]) {
+    spread::map(src, out, |x| f32::from_bits((x.to_bits() as u32) << 16));
 }
 
 /// Each element rounded to f16.
 pub fn f16s_of_f32s(src: &[f32]) -> Vec<half::f16> {
-    let mut out = vec![half::f16::ZERO; src.len()];
-    let one = |(out, src): (&mut [_], &[_])| out.convert_from_f32_slice(src);
-    if spread(src.len()) {
-        out.par_chunks_mut(CHUNK).zip(src.par_chunks(CHUNK)).for_each(one);
-    } else {
-        one((&mut out, src));
-    }
-    out
+    spread::fill(src.len(), |at, part: &mut [_]| encode_f16(&src[at..at + part.len()], part))
 }
 
 /// Each element as an f32, exactly.
 pub fn f32s_of_f16s(src: &[half::f16]) -> Vec<f32> {
-    let mut out = vec![0.0; src.len()];
-    let one = |(out, src): (&mut [_], &[_])| src.convert_to_f32_slice(out);
-    if spread(src.len()) {
-        out.par_chunks_mut(CHUNK).zip(src.par_chunks(CHUNK)).for_each(one);
-    } else {
-        one((&mut out, src));
-    }
-    out
+    spread::fill(src.len(), |at, part: &mut [_]| decode_f16(&src[at..at + part.len()], part))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::spec::{Label, Product, Spec, Step, distinct};
 use crate::ops::support::contract::{Batch, batched};
 use crate::ops::support::data::{permuted, strided};
 use crate::ops::support::gemm::Factor;
-use crate::ops::support::order::{Monoid, block};
+use crate::ops::support::order::{Monoid, block, monoid};
 use crate::ops::support::prelude::*;
 use crate::ops::support::walk::strides;
 
@@ -316,7 +316,7 @@ struct Run<'a, T> {
 
 impl<'a, T: Real> Run<'a, T> {
     fn new(cx: &'a EvalCx<'a>, spec: &'a Spec, axes: Axes, block: fn(&[T]) -> T) -> Run<'a, T> {
-        Run { cx, spec, axes, sum: Monoid { identity: T::ZERO, join: |a, b| a + b, block } }
+        Run { cx, spec, axes, sum: Monoid { block, ..monoid!(T::ZERO, |a: T, b: T| a + b) } }
     }
 
     /// The elements of an operand where its axes of one label have one index.
@@ -337,7 +337,7 @@ impl<'a, T: Real> Run<'a, T> {
     fn sum(&self, v: Cow<[T]>, from: &[Label], keep: &[Label]) -> Vec<T> {
         let gone: Vec<Label> = from.iter().copied().filter(|l| !keep.contains(l)).collect();
         let v = self.axes.arrange(v, from, &[keep, &gone].concat());
-        self.sum.rows(&v, self.axes.count(keep), self.axes.count(&gone))
+        self.sum.rows(&v.into_owned().into(), self.axes.count(keep), self.axes.count(&gone))
     }
 
     fn run(&self) -> Result<Vec<T>, EvalError> {

@@ -79,8 +79,12 @@ impl Op for Clamp {
         let (lo, hi) = (cx.num("min")?, cx.num("max")?);
         let shape = x.shape().to_vec();
         Ok(vec![match Class::of([x.dtype(), out.dtype]) {
-            Class::F32 => f32::store(out.dtype, shape, floats(&x.to_f32s(), lo, hi)),
-            Class::F64 => f64::store(out.dtype, shape, floats(&x.to_f64s(), lo, hi)),
+            Class::F32 => chunks::map_f32s(x, out.dtype, |x, o| floats(x, o, lo, hi))?,
+            Class::F64 => {
+                let x = x.to_f64s();
+                let f = |at: usize, part: &mut [f64]| floats(&x[at..], part, lo, hi);
+                f64::store(out.dtype, shape, fill(x.len(), f))
+            }
             Class::Int => ints(cx, x, out.dtype)?,
         }])
     }
@@ -90,15 +94,13 @@ impl Op for Clamp {
     }
 }
 
-fn floats<T: Real>(x: &[T], lo: Option<f64>, hi: Option<f64>) -> Vec<T> {
+fn floats<T: Real>(x: &[T], o: &mut [T], lo: Option<f64>, hi: Option<f64>) {
     let lo = T::of(lo.unwrap_or(f64::NEG_INFINITY));
     let hi = T::of(hi.unwrap_or(f64::INFINITY));
-    fill(x.len(), |at, part| {
-        map(&x[at..], part, |v| {
-            let v = if v < lo { lo } else { v };
-            if v > hi { hi } else { v }
-        })
-    })
+    map(x, o, |v| {
+        let v = if v < lo { lo } else { v };
+        if v > hi { hi } else { v }
+    });
 }
 
 fn ints(cx: &EvalCx, x: &Tensor, out: DType) -> Result<Tensor, EvalError> {

@@ -16,7 +16,7 @@ pub static OP: &dyn Op = &Unary {
             example("cos(x)", &[("x", "f32[1]", &[f64::INFINITY])], ("f32[1]", &[f64::NAN])),
         ],
     },
-    f32s: |x, o| map(x, o, |x| libm::cos(x as f64) as f32),
+    f32s: math::over::cos,
     f64s: |x, o| map(x, o, libm::cos),
     ints: None,
     cost: Cost::SFU,

@@ -20,7 +20,7 @@ pub static OP: &dyn Op = &Unary {
             ),
         ],
     },
-    f32s: |x, o| map(x, o, |x| libm::erf(x as f64) as f32),
+    f32s: math::over::erf,
     f64s: |x, o| map(x, o, libm::erf),
     ints: None,
     cost: Cost { arith: 10, sfu: 1 },

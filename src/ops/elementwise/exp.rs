@@ -16,7 +16,7 @@ pub static OP: &dyn Op = &Unary {
             example("exp(x)", &[("x", "f16[1]", &[1.0])], ("f16[1]", &[2.71875])),
         ],
     },
-    f32s: |x, o| map(x, o, |x| libm::exp(x as f64) as f32),
+    f32s: math::over::exp,
     f64s: |x, o| map(x, o, libm::exp),
     ints: None,
     cost: Cost::SFU,

@@ -12,7 +12,7 @@ pub static OP: &dyn Op = &Unary {
             example("exp2(x)", &[("x", "f32[1]", &[0.5])], ("f32[1]", &[std::f64::consts::SQRT_2])),
         ],
     },
-    f32s: |x, o| map(x, o, |x| libm::exp2(x as f64) as f32),
+    f32s: math::over::exp2,
     f64s: |x, o| map(x, o, libm::exp2),
     ints: None,
     cost: Cost::SFU,

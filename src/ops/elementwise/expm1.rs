@@ -17,7 +17,7 @@ pub static OP: &dyn Op = &Unary {
             example("expm1(x)", &[("x", "f32[1]", &[f64::NEG_INFINITY])], ("f32[1]", &[-1.0])),
         ],
     },
-    f32s: |x, o| map(x, o, |x| libm::expm1(x as f64) as f32),
+    f32s: math::over::expm1,
     f64s: |x, o| map(x, o, libm::expm1),
     ints: None,
     cost: Cost { arith: 1, sfu: 1 },

@@ -92,19 +92,19 @@ impl Op for Gelu {
 
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let (x, out) = (cx.input(0)?, cx.out(0)?);
-        let f = if is_tanh(cx.attrs) { by_tanh } else { exact };
-        let shape = x.shape().to_vec();
         Ok(vec![match Class::of([x.dtype(), out.dtype]) {
-            Class::F64 => f64::store(out.dtype, shape, apply(&x.to_f64s(), f)),
-            _ => f32::store(out.dtype, shape, apply(&x.to_f32s(), f)),
+            Class::F64 => {
+                let f = if is_tanh(cx.attrs) { by_tanh } else { exact };
+                let wide = x.to_f64s();
+                let v = fill(x.len(), |at, part| map(&wide[at..], part, f));
+                f64::store(out.dtype, x.shape().to_vec(), v)
+            }
+            _ if is_tanh(cx.attrs) => chunks::map_f32s(x, out.dtype, math::over::gelu_tanh)?,
+            _ => chunks::map_f32s(x, out.dtype, math::over::gelu)?,
         }])
     }
 
     fn in_place(&self) -> bool {
         true
     }
-}
-
-fn apply<T: Real>(x: &[T], f: fn(f64) -> f64) -> Vec<T> {
-    fill(x.len(), |at, part| map(&x[at..], part, |v: T| T::of(f(v.wide()))))
 }

@@ -1,6 +1,7 @@
 //! Integer division, which has no result for a divisor of zero.
 
-use crate::ops::support::binary::{Zip, apply, infer};
+use crate::ops::support::binary::{Zip, broadcast, infer};
+use crate::ops::support::chunks::Source;
 use crate::ops::support::prelude::*;
 
 /// A function of an integer and a divisor that is not 0.
@@ -54,8 +55,9 @@ impl Op for IntDiv {
             )));
         }
         let f = if b.dtype() == DType::U64 { self.unsigned } else { self.signed };
-        let v = apply(cx, &a.to_i64s(), &divisors, f)?;
-        Ok(vec![Tensor::from_i64s(out.dtype, out.shape.clone(), v)])
+        let (a, b) = (chunks::i64s(a, false), Source::Plain(divisors));
+        let f = broadcast(cx, &a, &b, f)?;
+        Ok(vec![chunks::of_i64s(out.dtype, out.shape.clone(), false, f)?])
     }
 
     fn in_place(&self) -> bool {

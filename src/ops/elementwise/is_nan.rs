@@ -52,8 +52,18 @@ impl Op for IsNan {
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let x = cx.input(0)?;
         let v = match Class::of([x.dtype()]) {
-            Class::F64 => x.to_f64s().iter().map(|v| v.is_nan() as u8).collect(),
-            _ => x.to_f32s().iter().map(|v| v.is_nan() as u8).collect(),
+            Class::F64 => {
+                let x = x.to_f64s();
+                fill(x.len(), |at, part| map(&x[at..], part, |v| v.is_nan() as u8))
+            }
+            _ => {
+                let source = chunks::f32s(x);
+                fill(x.len(), |at, part: &mut [u8]| {
+                    let mut buffer = [0.0; CHUNK];
+                    let x = source.read(at, part.len(), &mut buffer);
+                    map(x, part, |v| v.is_nan() as u8);
+                })
+            }
         };
         Ok(vec![data::tensor(DType::Bool, x.shape().to_vec(), Data::Bits8(v))?])
     }

@@ -20,7 +20,7 @@ pub static OP: &dyn Op = &Unary {
             ),
         ],
     },
-    f32s: |x, o| map(x, o, |x| libm::log(x as f64) as f32),
+    f32s: math::over::log,
     f64s: |x, o| map(x, o, libm::log),
     ints: None,
     cost: Cost::SFU,

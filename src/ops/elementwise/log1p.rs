@@ -17,7 +17,7 @@ pub static OP: &dyn Op = &Unary {
             example("log1p(x)", &[("x", "f32[1]", &[-1.0])], ("f32[1]", &[f64::NEG_INFINITY])),
         ],
     },
-    f32s: |x, o| map(x, o, |x| libm::log1p(x as f64) as f32),
+    f32s: math::over::log1p,
     f64s: |x, o| map(x, o, libm::log1p),
     ints: None,
     cost: Cost { arith: 1, sfu: 1 },

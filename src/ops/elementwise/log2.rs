@@ -12,7 +12,7 @@ pub static OP: &dyn Op = &Unary {
             example("log2(x)", &[("x", "f32[1]", &[0.0])], ("f32[1]", &[f64::NEG_INFINITY])),
         ],
     },
-    f32s: |x, o| map(x, o, |x| libm::log2(x as f64) as f32),
+    f32s: math::over::log2,
     f64s: |x, o| map(x, o, libm::log2),
     ints: None,
     cost: Cost::SFU,

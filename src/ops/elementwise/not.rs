@@ -48,7 +48,8 @@ impl Op for Not {
 
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let x = cx.input(0)?;
-        let v = bools(x)?.iter().map(|b| 1 - b).collect();
+        let v = bools(x)?;
+        let v = fill(x.len(), |at, part| map(&v[at..], part, |b| 1 - b));
         Ok(vec![data::tensor(DType::Bool, x.shape().to_vec(), Data::Bits8(v))?])
     }
 

@@ -21,10 +21,7 @@ pub static OP: &dyn Op = &Binary {
             ),
         ],
     },
-    floats: Some((
-        |a, b, o| zip(a, b, o, |x, y| libm::pow(x as f64, y as f64) as f32),
-        |a, b, o| zip(a, b, o, libm::pow),
-    )),
+    floats: Some((math::pow, |a, b, o| zip(a, b, o, libm::pow))),
     ints: None,
     ordered: false,
     cost: Cost { arith: 1, sfu: 2 },

@@ -3,7 +3,7 @@
 use crate::ops::support::compare::bools;
 use crate::ops::support::data::pair_data;
 use crate::ops::support::prelude::*;
-use crate::ops::support::walk::{Walk, broadcast_strides};
+use crate::ops::support::walk::{Walk, broadcast_strides, lane, wide};
 
 struct Where;
 
@@ -73,15 +73,12 @@ impl Op for Where {
         let c = bools(cond)?;
         let [sc, sa, sb] = [cond, a, b].map(|t| broadcast_strides(t.shape(), shape));
         let walk = Walk::new(shape, [&sc, &sa, &sb]);
-        let [dc, da, db] = walk.steps().map(|s| s as usize);
+        let [dc, da, db] = walk.steps();
         let len = data::count(shape)?;
         let data = pair_data!(a.data(), b.data(), (a, b) => fill(len, |start, part| {
             walk.runs(start, start + part.len(), |pos, n, [ic, ia, ib]| {
                 let o = &mut part[pos - start..pos - start + n];
-                for (k, o) in o.iter_mut().enumerate() {
-                    let chosen = c[ic + k * dc] != 0;
-                    *o = if chosen { a[ia + k * da] } else { b[ib + k * db] };
-                }
+                choose(lane(c, ic, dc, n), lane(a, ia, da, n), lane(b, ib, db, n), o);
             });
         }))?;
         Ok(vec![data::tensor(a.dtype(), shape.clone(), data)?])
@@ -90,4 +87,42 @@ impl Op for Where {
     fn in_place(&self) -> bool {
         true
     }
+}
+
+/// One run of the result.
+fn choose<T: Copy>(c: Lane<u8>, a: Lane<T>, b: Lane<T>, o: &mut [T]) {
+    let c = match c {
+        Lane::Many(c) => c,
+        Lane::One(c) => {
+            return match if c != 0 { a } else { b } {
+                Lane::Many(v) => o.copy_from_slice(v),
+                Lane::One(v) => o.fill(v),
+            };
+        }
+    };
+    let pick = |c: u8, a: T, b: T| if c != 0 { a } else { b };
+    match (a, b) {
+        (Lane::Many(a), Lane::Many(b)) => wide(
+            #[inline(always)]
+            || {
+                for (((o, &c), &a), &b) in o.iter_mut().zip(c).zip(a).zip(b) {
+                    *o = pick(c, a, b);
+                }
+            },
+        ),
+        (Lane::One(a), Lane::Many(b)) => zip_with(c, b, o, |c, b| pick(c, a, b)),
+        (Lane::Many(a), Lane::One(b)) => zip_with(c, a, o, |c, a| pick(c, a, b)),
+        (Lane::One(a), Lane::One(b)) => map(c, o, |c| pick(c, a, b)),
+    }
+}
+
+fn zip_with<T: Copy>(c: &[u8], v: &[T], o: &mut [T], f: impl Fn(u8, T) -> T) {
+    wide(
+        #[inline(always)]
+        || {
+            for ((o, &c), &v) in o.iter_mut().zip(c).zip(v) {
+                *o = f(c, v);
+            }
+        },
+    );
 }

@@ -1,6 +1,7 @@
 //! Shifts of integers, which have a result where the amount is one of the dtype's bits.
 
-use crate::ops::support::binary::{Zip, apply, infer};
+use crate::ops::support::binary::{Zip, broadcast, infer};
+use crate::ops::support::chunks::Source;
 use crate::ops::support::data::at_index;
 use crate::ops::support::prelude::*;
 
@@ -58,8 +59,9 @@ impl Op for Shift {
             )));
         }
         let f = if a.dtype().is_signed() { self.signed } else { self.unsigned };
-        let v = apply(cx, &a.to_i64s(), &amounts, f)?;
-        Ok(vec![Tensor::from_i64s(out.dtype, out.shape.clone(), v)])
+        let (a, b) = (chunks::i64s(a, false), Source::Plain(amounts));
+        let f = broadcast(cx, &a, &b, f)?;
+        Ok(vec![chunks::of_i64s(out.dtype, out.shape.clone(), false, f)?])
     }
 
     fn in_place(&self) -> bool {

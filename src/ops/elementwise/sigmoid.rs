@@ -21,7 +21,7 @@ pub static OP: &dyn Op = &Unary {
             ),
         ],
     },
-    f32s: |x, o| map(x, o, |x| (1.0 / (1.0 + libm::exp(-(x as f64)))) as f32),
+    f32s: math::over::sigmoid,
     f64s: |x, o| map(x, o, |x| 1.0 / (1.0 + libm::exp(-x))),
     ints: None,
     cost: Cost { arith: 2, sfu: 2 },

@@ -16,7 +16,7 @@ pub static OP: &dyn Op = &Unary {
             example("silu(x)", &[("x", "f32[1]", &[-1.0])], ("f32[1]", &[-0.2689414213699951])),
         ],
     },
-    f32s: |x, o| map(x, o, |x| (x as f64 / (1.0 + libm::exp(-(x as f64)))) as f32),
+    f32s: math::over::silu,
     f64s: |x, o| map(x, o, |x| x / (1.0 + libm::exp(-x))),
     ints: None,
     cost: Cost { arith: 3, sfu: 2 },

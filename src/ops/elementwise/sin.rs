@@ -16,7 +16,7 @@ pub static OP: &dyn Op = &Unary {
             example("sin(x)", &[("x", "f32[1]", &[f64::INFINITY])], ("f32[1]", &[f64::NAN])),
         ],
     },
-    f32s: |x, o| map(x, o, |x| libm::sin(x as f64) as f32),
+    f32s: math::over::sin,
     f64s: |x, o| map(x, o, libm::sin),
     ints: None,
     cost: Cost::SFU,

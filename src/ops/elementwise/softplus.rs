@@ -17,7 +17,7 @@ pub static OP: &dyn Op = &Unary {
             example("softplus(x)", &[("x", "f32[1]", &[-1.0])], ("f32[1]", &[0.31326168751822286])),
         ],
     },
-    f32s: |x, o| map(x, o, |x| softplus(x as f64) as f32),
+    f32s: math::over::softplus,
     f64s: |x, o| map(x, o, softplus),
     ints: None,
     cost: Cost { arith: 3, sfu: 2 },

@@ -20,7 +20,7 @@ pub static OP: &dyn Op = &Unary {
             ),
         ],
     },
-    f32s: |x, o| map(x, o, |x| libm::tanh(x as f64) as f32),
+    f32s: math::over::tanh,
     f64s: |x, o| map(x, o, libm::tanh),
     ints: None,
     cost: Cost::SFU,

@@ -53,7 +53,7 @@ impl Op for Widen {
     }
 
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
-        Ok(vec![cx.input(0)?.cast(cx.out(0)?.dtype)])
+        Ok(vec![chunks::cast(cx.input(0)?, cx.out(0)?.dtype)?])
     }
 
     fn in_place(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The op `abs_max`.
 
-use crate::ops::support::order::{Monoid, block};
+use crate::ops::support::order::monoid;
 use crate::ops::support::prelude::*;
 
 pub static OP: &dyn Op = &Reduce {
@@ -25,22 +25,10 @@ pub static OP: &dyn Op = &Reduce {
     },
     takes: Takes::Numbers,
     kind: Reduction::Max,
-    f32s: Some(Monoid {
-        identity: 0.0,
-        join: |a: f32, b: f32| if b > a || b.is_nan() { b } else { a },
-        block: |x| block(x, 0.0, |a: f32, b: f32| if b > a || b.is_nan() { b } else { a }),
-    }),
-    f64s: Some(Monoid {
-        identity: 0.0,
-        join: |a: f64, b: f64| if b > a || b.is_nan() { b } else { a },
-        block: |x| block(x, 0.0, |a: f64, b: f64| if b > a || b.is_nan() { b } else { a }),
-    }),
+    f32s: Some(monoid!(0.0, |a: f32, b: f32| if b > a || b.is_nan() { b } else { a })),
+    f64s: Some(monoid!(0.0, |a: f64, b: f64| if b > a || b.is_nan() { b } else { a })),
     // in the order of the dtype; magnitudes wrap as those of `abs` do
-    ints: Some(Monoid {
-        identity: i64::MIN,
-        join: |a: i64, b: i64| a.max(b),
-        block: |x| block(x, i64::MIN, |a: i64, b: i64| a.max(b)),
-    }),
+    ints: Some(monoid!(i64::MIN, |a: i64, b: i64| a.max(b))),
     mean: false,
     out: false,
     empty: true,

@@ -1,6 +1,6 @@
 //! The op `all`.
 
-use crate::ops::support::order::{Monoid, block};
+use crate::ops::support::order::monoid;
 use crate::ops::support::prelude::*;
 
 pub static OP: &dyn Op = &Reduce {
@@ -22,11 +22,7 @@ pub static OP: &dyn Op = &Reduce {
     kind: Reduction::Min,
     f32s: None,
     f64s: None,
-    ints: Some(Monoid {
-        identity: 1,
-        join: |a: i64, b: i64| a & b,
-        block: |x| block(x, 1, |a: i64, b: i64| a & b),
-    }),
+    ints: Some(monoid!(1, |a: i64, b: i64| a & b)),
     mean: false,
     out: false,
     empty: true,

@@ -1,6 +1,6 @@
 //! The op `any`.
 
-use crate::ops::support::order::{Monoid, block};
+use crate::ops::support::order::monoid;
 use crate::ops::support::prelude::*;
 
 pub static OP: &dyn Op = &Reduce {
@@ -22,11 +22,7 @@ pub static OP: &dyn Op = &Reduce {
     kind: Reduction::Max,
     f32s: None,
     f64s: None,
-    ints: Some(Monoid {
-        identity: 0,
-        join: |a: i64, b: i64| a | b,
-        block: |x| block(x, 0, |a: i64, b: i64| a | b),
-    }),
+    ints: Some(monoid!(0, |a: i64, b: i64| a | b)),
     mean: false,
     out: false,
     empty: true,

@@ -1,8 +1,12 @@
 //! Indices of extreme elements.
 
-use crate::ops::support::class::load_ordered;
+use rayon::prelude::*;
+
+use crate::ops::support::chunks::Source;
+use crate::ops::support::order::{Monoid, monoid};
 use crate::ops::support::prelude::*;
 use crate::ops::support::reduce::{domain, left, reduced, rows};
+use crate::ops::support::walk::spread;
 
 pub struct Arg {
     pub name: &'static str,
@@ -65,30 +69,44 @@ impl Op for Arg {
             return Err(EvalError::new(format!("`{}` of no elements has no value", self.name)));
         }
         let v = match Class::of([x.dtype()]) {
-            Class::F32 => each(&x.to_f32s(), n, |a, b| self.better(a, b)),
-            Class::F64 => each(&x.to_f64s(), n, |a, b| self.better(a, b)),
-            Class::Int => each(&load_ordered(&x), n, |a, b| if self.max { a > b } else { a < b }),
+            Class::F32 => each(&chunks::f32s(&x), rows, n, &extreme::<f32>(self.max)),
+            Class::F64 => each(&Source::Plain(x.to_f64s()), rows, n, &extreme::<f64>(self.max)),
+            Class::Int => {
+                let m = match self.max {
+                    true => monoid!(i64::MIN, |a: i64, b: i64| a.max(b)),
+                    false => monoid!(i64::MAX, |a: i64, b: i64| a.min(b)),
+                };
+                each(&chunks::i64s(&x, true), rows, n, &m)
+            }
         };
         Ok(vec![Tensor::from_i64s(out.dtype, out.shape.clone(), v)])
     }
 }
 
-impl Arg {
-    /// Whether `a` replaces the best so far.
-    fn better<T: Real>(&self, a: T, b: T) -> bool {
-        !b.nan() && (a.nan() || if self.max { a > b } else { a < b })
+/// The largest or smallest, NaN if any is.
+fn extreme<T: Real>(max: bool) -> Monoid<T> {
+    match max {
+        true => monoid!(-T::INF, |a: T, b: T| if b > a || b.nan() { b } else { a }),
+        false => monoid!(T::INF, |a: T, b: T| if b < a || b.nan() { b } else { a }),
     }
 }
 
-fn each<T: Copy>(x: &[T], n: usize, better: impl Fn(T, T) -> bool) -> Vec<i64> {
-    let best = |row: &[T]| {
-        let mut at = 0;
-        for (i, v) in row.iter().enumerate() {
-            if row.get(at).is_some_and(|b| better(*v, *b)) {
-                at = i;
-            }
-        }
-        at as i64
+/// The first place in each row of the value that the row combines to; NaN is any NaN.
+fn each<T: Copy + Default + PartialOrd + Send + Sync>(
+    x: &Source<T>,
+    rows: usize,
+    n: usize,
+    m: &Monoid<T>,
+) -> Vec<i64> {
+    let nan = |v: T| v.partial_cmp(&v).is_none();
+    let one = |r: usize| {
+        let mut buffer = vec![T::default(); n];
+        let row = x.read(r * n, n, &mut buffer);
+        let best = m.row(row);
+        row.iter().position(|v| *v == best || nan(best) && nan(*v)).unwrap_or(0) as i64
     };
-    x.chunks(n.max(1)).map(best).collect()
+    match spread(rows.saturating_mul(n)) {
+        true => (0..rows).into_par_iter().map(one).collect(),
+        false => (0..rows).map(one).collect(),
+    }
 }

@@ -1,8 +1,12 @@
 //! The op `logsumexp`.
 
-use crate::ops::support::order::{Monoid, block};
+use rayon::prelude::*;
+
+use crate::ops::support::chunks::Source;
+use crate::ops::support::order::monoid;
 use crate::ops::support::prelude::*;
 use crate::ops::support::reduce::{domain, left, reduced, rows};
+use crate::ops::support::walk::spread;
 
 struct LogSumExp;
 
@@ -79,40 +83,37 @@ impl Op for LogSumExp {
         let (x, rows, n) = rows(x, &reduced(cx.attrs, x.rank()))?;
         let shape = out.shape.clone();
         Ok(vec![match Class::of([x.dtype(), out.dtype]) {
-            Class::F64 => {
-                let sum = Monoid {
-                    identity: 0.0,
-                    join: |a, b| a + b,
-                    block: |x| block(x, 0.0, |a, b| a + b),
-                };
-                f64::store(out.dtype, shape, each(&x.to_f64s(), rows, n, &sum))
-            }
-            _ => {
-                let sum = Monoid {
-                    identity: 0.0f32,
-                    join: |a, b| a + b,
-                    block: |x| block(x, 0.0, |a, b| a + b),
-                };
-                f32::store(out.dtype, shape, each(&x.to_f32s(), rows, n, &sum))
-            }
+            Class::F64 => f64::store(out.dtype, shape, each(&Source::Plain(x.to_f64s()), rows, n)),
+            _ => f32::store(out.dtype, shape, each(&chunks::f32s(&x), rows, n)),
         }])
     }
 }
 
-fn each<T: Real>(x: &[T], rows: usize, n: usize, sum: &Monoid<T>) -> Vec<T> {
+fn each<T: Real>(x: &Source<T>, rows: usize, n: usize) -> Vec<T> {
     if n == 0 {
         return vec![-T::INF; rows];
     }
-    x.chunks(n)
-        .map(|row| {
-            let top =
-                row.iter().copied().fold(-T::INF, |a, b| if b > a || b.nan() { b } else { a });
-            // an infinite or NaN top is the result, and would make differences NaN
-            if top == T::INF || top == -T::INF || top.nan() {
-                return top;
-            }
-            let terms: Vec<T> = row.iter().map(|v| (*v - top).exp()).collect();
-            top + sum.row(&terms).ln()
-        })
-        .collect()
+    let sum = monoid!(T::ZERO, |a: T, b: T| a + b);
+    let max = monoid!(-T::INF, |a: T, b: T| if b > a || b.nan() { b } else { a });
+    let one = |r: usize| {
+        let mut buffer = vec![T::ZERO; n];
+        let row = x.read(r * n, n, &mut buffer);
+        let top = max.row(row);
+        // an infinite or NaN top is the result, and would make differences NaN
+        if top == T::INF || top == -T::INF || top.nan() {
+            return top;
+        }
+        let mut terms = vec![T::ZERO; n];
+        map(
+            row,
+            &mut terms,
+            #[inline(always)]
+            |v| (v - top).exp(),
+        );
+        top + sum.row(&terms).ln()
+    };
+    match spread(rows.saturating_mul(n)) {
+        true => (0..rows).into_par_iter().map(one).collect(),
+        false => (0..rows).map(one).collect(),
+    }
 }

@@ -1,6 +1,6 @@
 //! The op `max`.
 
-use crate::ops::support::order::{Monoid, block};
+use crate::ops::support::order::monoid;
 use crate::ops::support::prelude::*;
 
 pub static OP: &dyn Op = &Reduce {
@@ -24,25 +24,17 @@ pub static OP: &dyn Op = &Reduce {
     },
     takes: Takes::Numbers,
     kind: Reduction::Max,
-    f32s: Some(Monoid {
-        identity: f32::NEG_INFINITY,
-        join: |a: f32, b: f32| if b > a || b.is_nan() { b } else { a },
-        block: |x| {
-            block(x, f32::NEG_INFINITY, |a: f32, b: f32| if b > a || b.is_nan() { b } else { a })
-        },
-    }),
-    f64s: Some(Monoid {
-        identity: f64::NEG_INFINITY,
-        join: |a: f64, b: f64| if b > a || b.is_nan() { b } else { a },
-        block: |x| {
-            block(x, f64::NEG_INFINITY, |a: f64, b: f64| if b > a || b.is_nan() { b } else { a })
-        },
-    }),
-    ints: Some(Monoid {
-        identity: i64::MIN,
-        join: |a: i64, b: i64| a.max(b),
-        block: |x| block(x, i64::MIN, |a: i64, b: i64| a.max(b)),
-    }),
+    f32s: Some(monoid!(f32::NEG_INFINITY, |a: f32, b: f32| if b > a || b.is_nan() {
+        b
+    } else {
+        a
+    })),
+    f64s: Some(monoid!(f64::NEG_INFINITY, |a: f64, b: f64| if b > a || b.is_nan() {
+        b
+    } else {
+        a
+    })),
+    ints: Some(monoid!(i64::MIN, |a: i64, b: i64| a.max(b))),
     mean: false,
     out: false,
     empty: false,

@@ -1,6 +1,6 @@
 //! The op `mean`.
 
-use crate::ops::support::order::{Monoid, block};
+use crate::ops::support::order::monoid;
 use crate::ops::support::prelude::*;
 
 pub static OP: &dyn Op = &Reduce {
@@ -22,16 +22,8 @@ pub static OP: &dyn Op = &Reduce {
     },
     takes: Takes::Floats,
     kind: Reduction::Sum,
-    f32s: Some(Monoid {
-        identity: 0.0,
-        join: |a: f32, b: f32| a + b,
-        block: |x| block(x, 0.0, |a: f32, b: f32| a + b),
-    }),
-    f64s: Some(Monoid {
-        identity: 0.0,
-        join: |a: f64, b: f64| a + b,
-        block: |x| block(x, 0.0, |a: f64, b: f64| a + b),
-    }),
+    f32s: Some(monoid!(0.0, |a: f32, b: f32| a + b)),
+    f64s: Some(monoid!(0.0, |a: f64, b: f64| a + b)),
     ints: None,
     mean: true,
     out: true,

@@ -1,6 +1,6 @@
 //! The op `min`.
 
-use crate::ops::support::order::{Monoid, block};
+use crate::ops::support::order::monoid;
 use crate::ops::support::prelude::*;
 
 pub static OP: &dyn Op = &Reduce {
@@ -20,25 +20,9 @@ pub static OP: &dyn Op = &Reduce {
     },
     takes: Takes::Numbers,
     kind: Reduction::Min,
-    f32s: Some(Monoid {
-        identity: f32::INFINITY,
-        join: |a: f32, b: f32| if b < a || b.is_nan() { b } else { a },
-        block: |x| {
-            block(x, f32::INFINITY, |a: f32, b: f32| if b < a || b.is_nan() { b } else { a })
-        },
-    }),
-    f64s: Some(Monoid {
-        identity: f64::INFINITY,
-        join: |a: f64, b: f64| if b < a || b.is_nan() { b } else { a },
-        block: |x| {
-            block(x, f64::INFINITY, |a: f64, b: f64| if b < a || b.is_nan() { b } else { a })
-        },
-    }),
-    ints: Some(Monoid {
-        identity: i64::MAX,
-        join: |a: i64, b: i64| a.min(b),
-        block: |x| block(x, i64::MAX, |a: i64, b: i64| a.min(b)),
-    }),
+    f32s: Some(monoid!(f32::INFINITY, |a: f32, b: f32| if b < a || b.is_nan() { b } else { a })),
+    f64s: Some(monoid!(f64::INFINITY, |a: f64, b: f64| if b < a || b.is_nan() { b } else { a })),
+    ints: Some(monoid!(i64::MAX, |a: i64, b: i64| a.min(b))),
     mean: false,
     out: false,
     empty: false,

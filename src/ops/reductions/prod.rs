@@ -1,6 +1,6 @@
 //! The op `prod`.
 
-use crate::ops::support::order::{Monoid, block};
+use crate::ops::support::order::monoid;
 use crate::ops::support::prelude::*;
 
 pub static OP: &dyn Op = &Reduce {
@@ -21,21 +21,9 @@ pub static OP: &dyn Op = &Reduce {
     },
     takes: Takes::Numbers,
     kind: Reduction::Prod,
-    f32s: Some(Monoid {
-        identity: 1.0,
-        join: |a: f32, b: f32| a * b,
-        block: |x| block(x, 1.0, |a: f32, b: f32| a * b),
-    }),
-    f64s: Some(Monoid {
-        identity: 1.0,
-        join: |a: f64, b: f64| a * b,
-        block: |x| block(x, 1.0, |a: f64, b: f64| a * b),
-    }),
-    ints: Some(Monoid {
-        identity: 1,
-        join: |a: i64, b: i64| a.wrapping_mul(b),
-        block: |x| block(x, 1, |a: i64, b: i64| a.wrapping_mul(b)),
-    }),
+    f32s: Some(monoid!(1.0, |a: f32, b: f32| a * b)),
+    f64s: Some(monoid!(1.0, |a: f64, b: f64| a * b)),
+    ints: Some(monoid!(1, |a: i64, b: i64| a.wrapping_mul(b))),
     mean: false,
     out: true,
     empty: true,

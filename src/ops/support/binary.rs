@@ -1,8 +1,7 @@
 //! Elementwise ops of two operands of one dtype, broadcast.
 
-use super::class::{load_ordered, store_ordered};
+use super::chunks::{Source, broadcast2};
 use super::prelude::*;
-use super::walk::broadcast2;
 
 /// A function of two lanes.
 pub type Zip<T, O> = fn(Lane<T>, Lane<T>, &mut [O]);
@@ -31,13 +30,13 @@ pub fn infer(op: &str, call: &Call, t: Takes) -> Result<(DType, Vec<Expr>), OpEr
     Ok((dtype, check::broadcast(op, call, &["a", "b"])?))
 }
 
-/// Applies a kernel to two loaded operands.
-pub fn apply<T: Copy + Default + Send + Sync, O: Copy + Default + Send>(
+/// Writes a kernel of two operands that are broadcast to the first result's shape.
+pub fn broadcast<'a, T: Copy + Default + Send + Sync, O: 'a>(
     cx: &EvalCx,
-    a: &[T],
-    b: &[T],
+    a: &'a Source<'a, T>,
+    b: &'a Source<'a, T>,
     f: Zip<T, O>,
-) -> Result<Vec<O>, EvalError> {
+) -> Result<impl Fn(usize, &mut [O]) + Sync + 'a, EvalError> {
     let shape = &cx.out(0)?.shape;
     data::count(shape)?;
     Ok(broadcast2(shape, (a, cx.input(0)?.shape()), (b, cx.input(1)?.shape()), f))
@@ -89,21 +88,21 @@ impl Op for Binary {
 
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let (a, b, out) = (cx.input(0)?, cx.input(1)?, cx.out(0)?);
-        let shape = out.shape.clone();
-        let class = Class::of([a.dtype(), b.dtype(), out.dtype]);
+        let (dtype, shape) = (out.dtype, out.shape.clone());
+        let class = Class::of([a.dtype(), b.dtype(), dtype]);
         Ok(vec![match (class, self.floats, self.ints) {
             (Class::F32, Some((f, _)), _) => {
-                f32::store(out.dtype, shape, apply(cx, &a.to_f32s(), &b.to_f32s(), f)?)
+                let (a, b) = (chunks::f32s(a), chunks::f32s(b));
+                chunks::of_f32s(dtype, shape, broadcast(cx, &a, &b, f)?)?
             }
             (Class::F64, Some((_, f)), _) => {
-                f64::store(out.dtype, shape, apply(cx, &a.to_f64s(), &b.to_f64s(), f)?)
-            }
-            (Class::Int, _, Some(f)) if self.ordered => {
-                let v = apply(cx, &load_ordered(a), &load_ordered(b), f)?;
-                store_ordered(out.dtype, shape, v)
+                let (a, b) = (Source::Plain(a.to_f64s()), Source::Plain(b.to_f64s()));
+                let len = data::count(&shape)?;
+                f64::store(dtype, shape, fill(len, broadcast(cx, &a, &b, f)?))
             }
             (Class::Int, _, Some(f)) => {
-                Tensor::from_i64s(out.dtype, shape, apply(cx, &a.to_i64s(), &b.to_i64s(), f)?)
+                let (a, b) = (chunks::i64s(a, self.ordered), chunks::i64s(b, self.ordered));
+                chunks::of_i64s(dtype, shape, self.ordered, broadcast(cx, &a, &b, f)?)?
             }
             _ => return Err(EvalError::new(format!("`{}` takes no {}", self.name, a.dtype()))),
         }])

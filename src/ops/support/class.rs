@@ -92,6 +92,16 @@ impl Real for f32 {
     fn store(dtype: DType, shape: Vec<usize>, values: Vec<f32>) -> Tensor {
         Tensor::from_f32s(dtype, shape, values)
     }
+
+    #[inline(always)]
+    fn exp(self) -> f32 {
+        super::math::exp(self)
+    }
+
+    #[inline(always)]
+    fn ln(self) -> f32 {
+        super::math::log(self)
+    }
 }
 
 impl Real for f64 {

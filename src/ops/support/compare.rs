@@ -1,7 +1,9 @@
 //! Elementwise comparisons and logic, which give bools.
 
-use super::binary::{Zip, apply, infer};
-use super::class::load_ordered;
+use std::borrow::Cow;
+
+use super::binary::{Zip, broadcast, infer};
+use super::chunks::Source;
 use super::prelude::*;
 
 /// A comparison of two operands of one dtype.
@@ -48,10 +50,20 @@ impl Op for Compare {
 
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let (a, b, out) = (cx.input(0)?, cx.input(1)?, cx.out(0)?);
+        let len = data::count(&out.shape)?;
         let v = match Class::of([a.dtype(), b.dtype()]) {
-            Class::F32 => apply(cx, &a.to_f32s(), &b.to_f32s(), self.f32s)?,
-            Class::F64 => apply(cx, &a.to_f64s(), &b.to_f64s(), self.f64s)?,
-            Class::Int => apply(cx, &load_ordered(a), &load_ordered(b), self.ints)?,
+            Class::F32 => {
+                let (a, b) = (chunks::f32s(a), chunks::f32s(b));
+                fill(len, broadcast(cx, &a, &b, self.f32s)?)
+            }
+            Class::F64 => {
+                let (a, b) = (Source::Plain(a.to_f64s()), Source::Plain(b.to_f64s()));
+                fill(len, broadcast(cx, &a, &b, self.f64s)?)
+            }
+            Class::Int => {
+                let (a, b) = (chunks::i64s(a, true), chunks::i64s(b, true));
+                fill(len, broadcast(cx, &a, &b, self.ints)?)
+            }
         };
         Ok(vec![data::tensor(DType::Bool, out.shape.clone(), Data::Bits8(v))?])
     }
@@ -95,9 +107,10 @@ impl Op for Logic {
     }
 
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
-        let (a, b) = (bools(cx.input(0)?)?, bools(cx.input(1)?)?);
-        let v = apply(cx, a, b, self.bools)?;
-        Ok(vec![data::tensor(DType::Bool, cx.out(0)?.shape.clone(), Data::Bits8(v))?])
+        let lent = |t| Ok(Source::Plain(Cow::Borrowed(bools(t)?)));
+        let (a, b, shape) = (lent(cx.input(0)?)?, lent(cx.input(1)?)?, &cx.out(0)?.shape);
+        let v = fill(data::count(shape)?, broadcast(cx, &a, &b, self.bools)?);
+        Ok(vec![data::tensor(DType::Bool, shape.clone(), Data::Bits8(v))?])
     }
 
     fn in_place(&self) -> bool {

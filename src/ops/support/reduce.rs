@@ -1,6 +1,7 @@
 //! Reductions over some axes.
 
-use super::class::{load_ordered, store_ordered};
+use super::chunks::Source;
+use super::class::store_ordered;
 use super::order::Monoid;
 use super::prelude::*;
 use super::walk::strides;
@@ -87,22 +88,54 @@ pub fn rows(x: &Tensor, gone: &[bool]) -> Result<(Tensor, usize, usize), EvalErr
     Ok((data::permute(x, &perm)?, rows, n))
 }
 
+/// Where the reduced axes are neighbours: the product of the extents before, of and after them.
+fn columns(shape: &[usize], gone: &[bool]) -> Option<(usize, usize, usize)> {
+    let axes: Vec<(usize, bool)> =
+        shape.iter().copied().zip(gone.iter().copied()).filter(|(n, _)| *n != 1).collect();
+    let first = axes.iter().position(|(_, g)| *g).unwrap_or(axes.len());
+    let end = axes.iter().rposition(|(_, g)| *g).map_or(first, |e| e + 1);
+    let (before, after) = (axes.get(..first)?, axes.get(end..)?);
+    let within = axes.get(first..end)?;
+    let extent = |v: &[(usize, bool)]| v.iter().map(|(n, _)| n).product::<usize>();
+    within.iter().all(|(_, g)| *g).then(|| (extent(before), extent(within), extent(after)))
+}
+
+/// From this many columns on they are reduced where they lie.
+const WIDE: usize = 16;
+
+/// Combines over the axes that go; `load` reads a tensor.
+fn fold<T: Copy + Default + Send + Sync>(
+    m: &Monoid<T>,
+    x: &Tensor,
+    gone: &[bool],
+    load: impl Fn(&Tensor) -> Source<'_, T>,
+) -> Result<Vec<T>, EvalError> {
+    match columns(x.shape(), gone) {
+        Some((rows, n, 1)) => Ok(m.rows(&load(x), rows, n)),
+        Some((outer, n, inner)) if n > 0 && inner >= WIDE => {
+            Ok(m.columns(&load(x), outer, n, inner))
+        }
+        _ => {
+            let (x, rows, n) = rows(x, gone)?;
+            Ok(m.rows(&load(&x), rows, n))
+        }
+    }
+}
+
 impl Reduce {
     fn floats<T: Real>(
         &self,
         m: &Option<Monoid<T>>,
         x: &Tensor,
-        (rows, n): (usize, usize),
-        abs: fn(T) -> T,
+        gone: &[bool],
+        load: impl Fn(&Tensor) -> Source<'_, T>,
     ) -> Result<Vec<T>, EvalError> {
         let m = m.as_ref().ok_or_else(|| self.refuse(x.dtype()))?;
-        let mut v = match self.abs {
-            true => m.rows(&x_abs(&T::load(x), abs), rows, n),
-            false => m.rows(&T::load(x), rows, n),
-        };
+        let mut v = fold(m, x, gone, load)?;
         if self.mean {
             // the count is exact in f32 up to 2^24, and rounds once above
-            let count = T::of(n as f64);
+            let taken = x.shape().iter().zip(gone).filter(|(_, g)| **g);
+            let count = T::of(taken.map(|(n, _)| *n).product::<usize>() as f64);
             v.iter_mut().for_each(|s| *s = *s / count);
         }
         Ok(v)
@@ -113,19 +146,13 @@ impl Reduce {
     }
 }
 
-fn x_abs<T: Real>(x: &[T], abs: fn(T) -> T) -> Vec<T> {
-    fill(x.len(), |at, part| map(&x[at..], part, abs))
-}
-
 /// The magnitudes of integers, in their own dtype: that of the least wraps to itself.
 fn magnitudes(x: &Tensor) -> Tensor {
-    match x.dtype().is_signed() {
-        true => {
-            let v = x.to_i64s().iter().map(|v| v.wrapping_abs()).collect();
-            Tensor::from_i64s(x.dtype(), x.shape().to_vec(), v)
-        }
-        false => x.clone(),
+    if !x.dtype().is_signed() {
+        return x.clone();
     }
+    let v = x.to_i64s().iter().map(|v| v.wrapping_abs()).collect();
+    Tensor::from_i64s(x.dtype(), x.shape().to_vec(), v)
 }
 
 impl Op for Reduce {
@@ -185,29 +212,61 @@ impl Op for Reduce {
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let (x, out) = (cx.input(0)?, cx.out(0)?);
         let gone = reduced(cx.attrs, x.rank());
-        let (x, rows, n) = rows(x, &gone)?;
-        if n == 0 && rows > 0 && !self.empty {
+        let extent = |g: bool| -> usize {
+            let axes = x.shape().iter().zip(&gone).filter(|(_, h)| **h == g);
+            axes.map(|(n, _)| *n).product()
+        };
+        if extent(true) == 0 && extent(false) > 0 && !self.empty {
             return Err(EvalError::new(format!("`{}` of no elements has no value", self.name)));
         }
         let shape = out.shape.clone();
         Ok(vec![match Class::of([x.dtype(), out.dtype]) {
             Class::F32 => {
-                f32::store(out.dtype, shape, self.floats(&self.f32s, &x, (rows, n), f32::abs)?)
+                let v = self.floats(&self.f32s, x, &gone, |x| match self.abs {
+                    true => chunks::f32s(x).map(f32::abs),
+                    false => chunks::f32s(x),
+                })?;
+                f32::store(out.dtype, shape, v)
             }
             Class::F64 => {
-                f64::store(out.dtype, shape, self.floats(&self.f64s, &x, (rows, n), f64::abs)?)
+                let v = self.floats(&self.f64s, x, &gone, |x| match self.abs {
+                    true => Source::Plain(x.to_f64s()).map(f64::abs),
+                    false => Source::Plain(x.to_f64s()),
+                })?;
+                f64::store(out.dtype, shape, v)
             }
             Class::Int => {
                 let m = self.ints.as_ref().ok_or_else(|| self.refuse(x.dtype()))?;
-                match self.kind {
-                    _ if self.abs && n == 0 => Tensor::zeros(out.dtype, shape),
-                    Reduction::Max | Reduction::Min => {
-                        let x = if self.abs { magnitudes(&x) } else { x };
-                        store_ordered(out.dtype, shape, m.rows(&load_ordered(&x), rows, n))
-                    }
-                    _ => Tensor::from_i64s(out.dtype, shape, m.rows(&x.to_i64s(), rows, n)),
+                if self.abs && extent(true) == 0 {
+                    return Ok(vec![Tensor::zeros(out.dtype, shape)]);
+                }
+                let ordered = matches!(self.kind, Reduction::Max | Reduction::Min);
+                let v = match self.abs {
+                    true => fold(m, &magnitudes(x), &gone, |x| chunks::i64s(x, ordered))?,
+                    false => fold(m, x, &gone, |x| chunks::i64s(x, ordered))?,
+                };
+                match ordered {
+                    true => store_ordered(out.dtype, shape, v),
+                    false => Tensor::from_i64s(out.dtype, shape, v),
                 }
             }
         }])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reduced_axes_that_are_neighbours_are_columns() {
+        let of = |shape: &[usize], gone: &[bool]| columns(shape, gone);
+        assert_eq!(of(&[2, 3, 5], &[false, true, false]), Some((2, 3, 5)));
+        assert_eq!(of(&[2, 3, 5], &[true, true, false]), Some((1, 6, 5)));
+        assert_eq!(of(&[2, 1, 5], &[true, false, true]), Some((1, 10, 1)));
+        assert_eq!(of(&[2, 3, 5], &[true, false, true]), None);
+        assert_eq!(of(&[2, 3], &[false, false]), Some((6, 1, 1)));
+        assert_eq!(of(&[2, 0], &[false, true]), Some((2, 0, 1)));
+        assert_eq!(of(&[], &[]), Some((1, 1, 1)));
     }
 }

@@ -54,16 +54,23 @@ impl Op for Unary {
         let (x, out) = (cx.input(0)?, cx.out(0)?);
         let shape = x.shape().to_vec();
         Ok(vec![match Class::of([x.dtype(), out.dtype]) {
-            Class::F32 => f32::store(out.dtype, shape, apply(&x.to_f32s(), self.f32s)),
-            Class::F64 => f64::store(out.dtype, shape, apply(&x.to_f64s(), self.f64s)),
+            Class::F32 => chunks::map_f32s(x, out.dtype, self.f32s)?,
+            Class::F64 => {
+                let x = x.to_f64s();
+                let f = |at, part: &mut [f64]| (self.f64s)(&x[at..at + part.len()], part);
+                f64::store(out.dtype, shape, fill(x.len(), f))
+            }
             Class::Int => {
                 let f = self
                     .ints
                     .ok_or_else(|| EvalError::new(format!("`{}` takes no integers", self.name)))?;
                 let unsigned = x.dtype() == DType::U64;
-                let x = x.to_i64s();
-                let v = fill(x.len(), |at, part| map(&x[at..], part, |x| f(x, unsigned)));
-                Tensor::from_i64s(out.dtype, shape, v)
+                let x = chunks::i64s(x, false);
+                chunks::of_i64s(out.dtype, shape, false, |at, part| {
+                    let mut buffer = [0; CHUNK];
+                    let x = x.read(at, part.len(), &mut buffer);
+                    map(x, part, |x| f(x, unsigned));
+                })?
             }
         }])
     }
@@ -71,8 +78,4 @@ impl Op for Unary {
     fn in_place(&self) -> bool {
         true
     }
-}
-
-fn apply<T: Real>(x: &[T], f: fn(&[T], &mut [T])) -> Vec<T> {
-    fill(x.len(), |at, part| f(&x[at..at + part.len()], part))
 }

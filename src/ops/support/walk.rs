@@ -1,10 +1,6 @@
 //! Loops over the elements of tensors whose axes are broadcast, permuted or reversed.
 
-use rayon::prelude::*;
-
-pub use crate::base::spread::{PARALLEL, alone, spread};
-
-const CHUNK: usize = 1 << 15;
+pub use crate::base::spread::{CHUNK, PARALLEL, alone, fill, map, spread, wide};
 
 /// Row-major strides.
 pub fn strides(shape: &[usize]) -> Vec<isize> {
@@ -97,17 +93,6 @@ fn add<const N: usize>(off: &mut [isize; N], steps: &[isize; N], times: usize) {
     }
 }
 
-/// A vector of `len` elements; `f(start, part)` writes a part of it, in parallel when it is long.
-pub fn fill<T: Copy + Default + Send>(len: usize, f: impl Fn(usize, &mut [T]) + Sync) -> Vec<T> {
-    let mut out = vec![T::default(); len];
-    if spread(len) {
-        out.par_chunks_mut(CHUNK).enumerate().for_each(|(i, c)| f(i * CHUNK, c));
-    } else {
-        f(0, &mut out);
-    }
-    out
-}
-
 /// An operand along a run: its elements, or one for all.
 #[derive(Clone, Copy)]
 pub enum Lane<'a, T> {
@@ -115,50 +100,26 @@ pub enum Lane<'a, T> {
     One(T),
 }
 
-/// `f` of each element.
-#[inline(always)]
-pub fn map<T: Copy, O>(x: &[T], o: &mut [O], f: impl Fn(T) -> O) {
-    for (o, &x) in o.iter_mut().zip(x) {
-        *o = f(x);
-    }
-}
-
-/// `f` of each pair.
+/// `f` of each pair, which must be inlined.
 #[inline(always)]
 pub fn zip<T: Copy, O>(a: Lane<T>, b: Lane<T>, o: &mut [O], f: impl Fn(T, T) -> O) {
     match (a, b) {
-        (Lane::Many(a), Lane::Many(b)) => {
-            for ((o, &x), &y) in o.iter_mut().zip(a).zip(b) {
-                *o = f(x, y);
-            }
-        }
+        (Lane::Many(a), Lane::Many(b)) => wide(
+            #[inline(always)]
+            || {
+                for ((o, &x), &y) in o.iter_mut().zip(a).zip(b) {
+                    *o = f(x, y);
+                }
+            },
+        ),
         (Lane::Many(a), Lane::One(y)) => map(a, o, |x| f(x, y)),
         (Lane::One(x), Lane::Many(b)) => map(b, o, |y| f(x, y)),
         (Lane::One(x), Lane::One(y)) => o.iter_mut().for_each(|o| *o = f(x, y)),
     }
 }
 
-/// Applies a kernel to operands that are broadcast to `shape`.
-pub fn broadcast2<T: Copy + Default + Send + Sync, O: Copy + Default + Send>(
-    shape: &[usize],
-    (a, a_shape): (&[T], &[usize]),
-    (b, b_shape): (&[T], &[usize]),
-    kernel: fn(Lane<T>, Lane<T>, &mut [O]),
-) -> Vec<O> {
-    let (sa, sb) = (broadcast_strides(a_shape, shape), broadcast_strides(b_shape, shape));
-    let walk = Walk::new(shape, [&sa, &sb]);
-    let [step_a, step_b] = walk.steps();
-    let len = shape.iter().product();
-    fill(len, |start, part| {
-        walk.runs(start, start + part.len(), |pos, n, [i, j]| {
-            let o = &mut part[pos - start..pos - start + n];
-            kernel(lane(a, i, step_a, n), lane(b, j, step_b, n), o);
-        });
-    })
-}
-
 /// A run of a broadcast operand: its last stride is 1, or 0 where one element serves all.
-fn lane<T: Copy + Default>(v: &[T], at: usize, step: isize, n: usize) -> Lane<'_, T> {
+pub fn lane<T: Copy + Default>(v: &[T], at: usize, step: isize, n: usize) -> Lane<'_, T> {
     if step == 0 {
         Lane::One(v.get(at).copied().unwrap_or_default())
     } else {
