@@ -44,6 +44,10 @@ impl Elab<'_> {
         let dtype = self.number_dtype(op, &vals);
         let (mut inputs, mut spans) = (vec![], vec![]);
         for (i, v, s) in vals {
+            let optional = op.params().get(i).is_some_and(|p| p.kind == ParamKind::OptTensor);
+            if optional && matches!(v, Val::None) {
+                continue;
+            }
             spans.push(s);
             match (v, dtype) {
                 (Val::Tensor(t), _) => inputs.push((i, t)),

@@ -4,8 +4,8 @@ use super::ItemRef;
 use super::calls::root_name;
 use super::elab::{Cx, Elab, Frame};
 use super::value::{Binding, Instance, Val};
-use crate::base::Span;
-use crate::diag::{Code, Diagnostic};
+use crate::base::{FileId, Span};
+use crate::diag::{Code, Diagnostic, Label};
 use crate::ops::Sub;
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::dim::{Decision, Expr};
@@ -77,8 +77,10 @@ impl Elab<'_> {
         let hint_count = self.push_hints_of(p.item(r).map_or(&[], |i| &i.hints));
         self.calls.push(r);
         self.frames.push(Frame { names: vec![], function: true });
+        let reported = self.diags.len();
         let bound = self.bind_params(f, vals, span);
         let out = if bound { self.block_result(f) } else { Val::Error };
+        self.blame_call(reported, &f.name, span);
         let new: Vec<Val> = targets
             .iter()
             .map(|(i, _)| {
@@ -98,6 +100,26 @@ impl Elab<'_> {
             self.assign_value(target, v, span);
         }
         out
+    }
+
+    /// What goes wrong inside a library function is shown at the user's call of it, which gave it
+    /// what it could not take.
+    fn blame_call(&mut self, reported: usize, name: &ast::Name, call: Span) {
+        let p = self.p;
+        let library =
+            |file: FileId| p.sources.get(file).is_some_and(|s| s.name.starts_with("std::"));
+        if !library(name.span.file) || library(call.file) {
+            return;
+        }
+        for d in self.diags.iter_mut().skip(reported) {
+            let Some(inner) = d.labels.first_mut().filter(|l| l.span.file == name.span.file) else {
+                continue;
+            };
+            if inner.text.is_empty() {
+                inner.text = format!("inside `{}`", name.text);
+            }
+            d.labels.insert(0, Label { span: call, text: "in this call".into() });
+        }
     }
 
     /// Whether two arguments are written alike, blanks apart.

@@ -1,6 +1,6 @@
 //! Types as they are written: extents, generics, placements.
 
-use super::elab::{Elab, show_path};
+use super::elab::{Elab, is_none, show_path};
 use super::value::{Binding, Val, WrittenType};
 use crate::base::Span;
 use crate::diag::{Code, Diagnostic, did_you_mean};
@@ -17,24 +17,11 @@ impl Elab<'_> {
         let mut out = vec![];
         let mut ok = true;
         for d in dims {
-            if let ExprKind::Range { lo: None, hi: Some(pack), .. } = &d.kind {
-                match self.expr(pack) {
-                    Val::List(vs) => {
-                        for v in vs {
-                            match self.int(v, d.span) {
-                                Some(e) => out.push(e),
-                                None => ok = false,
-                            }
-                        }
-                    }
-                    Val::Error => ok = false,
-                    other => {
-                        ok = false;
-                        let msg = format!(
-                            "`..` spreads a generic of leading axes, found {}",
-                            other.what()
-                        );
-                        self.error(Code::BadArgs, d.span, msg);
+            if let Some(vs) = self.spread(d) {
+                for v in vs {
+                    match self.int(v, d.span) {
+                        Some(e) => out.push(e),
+                        None => ok = false,
                     }
                 }
                 continue;
@@ -45,6 +32,19 @@ impl Elab<'_> {
             }
         }
         ok.then_some(out)
+    }
+
+    /// What `..B` in a list stands for; an error value where B is no list of extents.
+    pub fn spread(&mut self, item: &ast::Expr) -> Option<Vec<Val>> {
+        let ExprKind::Range { lo: None, hi: Some(pack), .. } = &item.kind else { return None };
+        match self.expr(pack) {
+            Val::List(vs) => Some(vs),
+            Val::Error => Some(vec![Val::Error]),
+            other => {
+                let msg = format!("`..` spreads a generic of several axes, found {}", other.what());
+                Some(vec![self.error(Code::BadArgs, item.span, msg)])
+            }
+        }
     }
 
     /// One extent: an integer, not negative, in which division is exact.
@@ -175,13 +175,25 @@ impl Elab<'_> {
                 ast::Generic::DType { name, .. } => name,
             };
             let in_frame = self.find(&name.text).is_some();
-            if ok && !in_frame {
+            if ok && !in_frame && !self.of_absent(f, &name.text, vals) {
                 let msg = format!("`{}` is not determined by the arguments", name.text);
                 self.error(Code::BadArgs, name.span, msg);
                 ok = false;
             }
         }
         ok
+    }
+
+    /// Whether an optional parameter that is not given would have determined a generic.
+    fn of_absent(&self, f: &ast::Func, generic: &str, vals: &[(Val, Span)]) -> bool {
+        let word = |c: char| !c.is_alphanumeric() && c != '_';
+        f.params.iter().zip(vals).any(|(q, (v, _))| {
+            matches!(v, Val::Unit | Val::None)
+                && q.default.as_ref().is_some_and(is_default_none)
+                && q.ty
+                    .as_ref()
+                    .is_some_and(|t| self.p.sources.text(t.span).split(word).any(|w| w == generic))
+        })
     }
 
     fn infer_generics(&mut self, f: &ast::Func, t: &ast::Type, v: &Val, span: Span) -> bool {
@@ -280,6 +292,9 @@ impl Elab<'_> {
         span: Span,
     ) -> Option<(Val, Option<Placement>)> {
         let Some(t) = &q.ty else { return Some((v, None)) };
+        if matches!(v, Val::None) && q.default.as_ref().is_some_and(is_default_none) {
+            return Some((v, None));
+        }
         if let TypeKind::Named(p) = &t.kind
             && let [n] = p.segs.as_slice()
             && n.text == "index"
@@ -303,13 +318,37 @@ impl Elab<'_> {
         if let TypeKind::Mesh(axes) = &t.kind {
             return self.check_mesh_param(q, axes, v, span);
         }
-        if q.default.is_some() && matches!(v, Val::Num(_) | Val::Bool(_) | Val::Str(_)) {
-            return Some((v, None));
+        if let TypeKind::Named(head) = &t.kind
+            && q.default.is_some()
+            && matches!(v, Val::Num(_) | Val::Bool(_) | Val::Str(_))
+        {
+            return self.check_attr(q, head, v, span);
         }
         let fits =
             self.fits(t, &v, span, &format!("`{}` of `{}`", q.name.text, f.name.text), q.span);
         let (v, place) = fits?;
         Some((v, place))
+    }
+
+    /// A number, bool or string for an attribute of that type.
+    fn check_attr(
+        &mut self,
+        q: &ast::Param,
+        head: &ast::Path,
+        v: Val,
+        span: Span,
+    ) -> Option<(Val, Option<Placement>)> {
+        let (fits, want) = match show_path(head).as_str() {
+            "bool" => (matches!(v, Val::Bool(_)), "`true` or `false`"),
+            "str" => (matches!(v, Val::Str(_)), "a string"),
+            _ => (matches!(v, Val::Num(_)), "a number"),
+        };
+        if fits {
+            return Some((v, None));
+        }
+        let msg = format!("`{}` takes {want}, found {}", q.name.text, v.what());
+        self.diags.push(Diagnostic::new(Code::BadAttr, span, msg).label(q.span, "declared here"));
+        None
     }
 
     fn check_mesh_param(
@@ -469,6 +508,11 @@ impl Elab<'_> {
             None => Val::Error,
         }
     }
+}
+
+/// Whether a parameter is optional: its default is `none`.
+fn is_default_none(default: &ast::Expr) -> bool {
+    matches!(&default.kind, ExprKind::Path(p) if is_none(p))
 }
 
 /// The generic of a function that an extent consists of.
