@@ -175,25 +175,37 @@ impl Elab<'_> {
                 ast::Generic::DType { name, .. } => name,
             };
             let in_frame = self.find(&name.text).is_some();
-            if ok && !in_frame && !self.of_absent(f, &name.text, vals) {
-                let msg = format!("`{}` is not determined by the arguments", name.text);
-                self.error(Code::BadArgs, name.span, msg);
-                ok = false;
+            if ok && !in_frame {
+                ok = self.undetermined(f, name, vals);
             }
         }
         ok
     }
 
-    /// Whether an optional parameter that is not given would have determined a generic.
-    fn of_absent(&self, f: &ast::Func, generic: &str, vals: &[(Val, Span)]) -> bool {
+    /// No argument has determined a generic: fine where only an optional one that is not given
+    /// would, an error at the argument that is no tensor, or at the generic.
+    fn undetermined(&mut self, f: &ast::Func, generic: &ast::Name, vals: &[(Val, Span)]) -> bool {
         let word = |c: char| !c.is_alphanumeric() && c != '_';
-        f.params.iter().zip(vals).any(|(q, (v, _))| {
-            matches!(v, Val::Unit | Val::None)
-                && q.default.as_ref().is_some_and(is_default_none)
-                && q.ty
-                    .as_ref()
-                    .is_some_and(|t| self.p.sources.text(t.span).split(word).any(|w| w == generic))
-        })
+        let names =
+            |t: &ast::Type| self.p.sources.text(t.span).split(word).any(|w| w == generic.text);
+        let by = |(q, _): &(&ast::Param, &(Val, Span))| q.ty.as_ref().is_some_and(names);
+        let all: Vec<_> = f.params.iter().zip(vals).filter(by).collect();
+        if all.iter().any(|(q, (v, _))| is_absent(q, v)) {
+            return true;
+        }
+        let d = match all.iter().find(|(_, (v, _))| !matches!(v, Val::Unit | Val::Tensor(_))) {
+            Some((q, (v, s))) => {
+                let (of, what) = (&f.name.text, v.what());
+                let msg = format!("`{}` of `{of}` is a tensor, found {what}", q.name.text);
+                Diagnostic::new(Code::BadArgs, *s, msg).label(q.span, "declared here")
+            }
+            None => {
+                let msg = format!("`{}` is not determined by the arguments", generic.text);
+                Diagnostic::new(Code::BadArgs, generic.span, msg)
+            }
+        };
+        self.diags.push(d);
+        false
     }
 
     fn infer_generics(&mut self, f: &ast::Func, t: &ast::Type, v: &Val, span: Span) -> bool {
@@ -292,7 +304,7 @@ impl Elab<'_> {
         span: Span,
     ) -> Option<(Val, Option<Placement>)> {
         let Some(t) = &q.ty else { return Some((v, None)) };
-        if matches!(v, Val::None) && q.default.as_ref().is_some_and(is_default_none) {
+        if is_absent(q, &v) {
             return Some((v, None));
         }
         if let TypeKind::Named(p) = &t.kind
@@ -510,9 +522,10 @@ impl Elab<'_> {
     }
 }
 
-/// Whether a parameter is optional: its default is `none`.
-fn is_default_none(default: &ast::Expr) -> bool {
-    matches!(&default.kind, ExprKind::Path(p) if is_none(p))
+/// Whether an optional parameter, whose default is `none`, is not given.
+fn is_absent(q: &ast::Param, v: &Val) -> bool {
+    let none = |d: &ast::Expr| matches!(&d.kind, ExprKind::Path(p) if is_none(p));
+    matches!(v, Val::Unit | Val::None) && q.default.as_ref().is_some_and(none)
 }
 
 /// The generic of a function that an extent consists of.
