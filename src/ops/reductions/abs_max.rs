@@ -34,10 +34,11 @@ pub static OP: &dyn Op = &Reduce {
         join: |a: f64, b: f64| if b > a || b.is_nan() { b } else { a },
         block: |x| block(x, 0.0, |a: f64, b: f64| if b > a || b.is_nan() { b } else { a }),
     }),
+    // in the order of the dtype; magnitudes wrap as those of `abs` do
     ints: Some(Monoid {
-        identity: 0,
+        identity: i64::MIN,
         join: |a: i64, b: i64| a.max(b),
-        block: |x| block(x, 0, |a: i64, b: i64| a.max(b)),
+        block: |x| block(x, i64::MIN, |a: i64, b: i64| a.max(b)),
     }),
     mean: false,
     out: false,
