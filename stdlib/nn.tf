@@ -114,7 +114,7 @@ func rope<T: float, C: float, ..B, S, H, D, A>(
     rotary_dim: index = D,
 ) -> T[..B, S, H, D] {
     let half = rotary_dim / 2;
-    let turns = match rotary_dim == D {
+    let x1 = match rotary_dim == D {
         true => widen(x),
         false => {
             let (first, _) = split(widen(x), [rotary_dim, D - rotary_dim], dim = -1);
@@ -126,18 +126,20 @@ func rope<T: float, C: float, ..B, S, H, D, A>(
     let s = unsqueeze(widen(sin), dim = -2);
     let y = match interleaved {
         true => {
-            let pairs = unflatten(turns, [half, 2], dim = -1);
-            let (a, b) = split(pairs, [1, 1], dim = -1);
-            let cp = unsqueeze(c[.., .., ..half], dim = -1);
-            let sp = unsqueeze(s[.., .., ..half], dim = -1);
-            flatten(concat([a * cp - b * sp, b * cp + a * sp], dim = -1), start = -2)
+            let (a, b) = split(unflatten(x1, [half, 2], dim = -1), [1, 1], dim = -1);
+            let turned = flatten(concat([-b, a], dim = -1), start = -2);
+            let (cp, sp) = match A == rotary_dim {
+                true => (c[.., .., ..half], s[.., .., ..half]),
+                false => (c, s),
+            };
+            x1 * repeat_interleave(cp, 2, dim = -1) + turned * repeat_interleave(sp, 2, dim = -1)
         },
         false => {
-            let (a, b) = split(turns, [half, rotary_dim - half], dim = -1);
+            let (a, b) = split(x1, [half, rotary_dim - half], dim = -1);
             let turned = concat([-b, a], dim = -1);
             match A == rotary_dim {
-                true => turns * c + turned * s,
-                false => turns * concat([c, c], dim = -1) + turned * concat([s, s], dim = -1),
+                true => x1 * c + turned * s,
+                false => x1 * concat([c, c], dim = -1) + turned * concat([s, s], dim = -1),
             }
         },
     };

@@ -4,8 +4,8 @@ use super::ItemRef;
 use super::calls::root_name;
 use super::elab::{Cx, Elab, Frame};
 use super::value::{Binding, Instance, Val};
-use crate::base::{FileId, Span};
-use crate::diag::{Code, Diagnostic, Label};
+use crate::base::Span;
+use crate::diag::{Code, Diagnostic};
 use crate::ops::Sub;
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::dim::{Decision, Expr};
@@ -73,6 +73,13 @@ impl Elab<'_> {
         let old_cx = std::mem::replace(&mut self.cx, cx);
         let old_scope = self.scope;
         self.scope = self.g.add_scope(f.name.text.clone(), old_scope, span);
+        // the user's call of the library, which calls within the library belong to
+        let call = match (p.is_library(f.name.span.file), p.is_library(span.file)) {
+            (true, false) => Some(span),
+            (true, true) => self.g.scope(old_scope).call,
+            _ => None,
+        };
+        self.g.set_call(self.scope, call);
         let old_hints = std::mem::take(&mut self.hints);
         let hint_count = self.push_hints_of(p.item(r).map_or(&[], |i| &i.hints));
         self.calls.push(r);
@@ -80,7 +87,9 @@ impl Elab<'_> {
         let reported = self.diags.len();
         let bound = self.bind_params(f, vals, span);
         let out = if bound { self.block_result(f) } else { Val::Error };
-        self.blame_call(reported, &f.name, span);
+        if call == Some(span) {
+            self.show_at_call(reported, &f.name.text, span);
+        }
         let new: Vec<Val> = targets
             .iter()
             .map(|(i, _)| {
@@ -102,23 +111,12 @@ impl Elab<'_> {
         out
     }
 
-    /// What goes wrong inside a library function is shown at the user's call of it, which gave it
-    /// what it could not take.
-    fn blame_call(&mut self, reported: usize, name: &ast::Name, call: Span) {
+    /// Shows what was reported inside a library function at the user's call of it.
+    fn show_at_call(&mut self, reported: usize, name: &str, call: Span) {
         let p = self.p;
-        let library =
-            |file: FileId| p.sources.get(file).is_some_and(|s| s.name.starts_with("std::"));
-        if !library(name.span.file) || library(call.file) {
-            return;
-        }
-        for d in self.diags.iter_mut().skip(reported) {
-            let Some(inner) = d.labels.first_mut().filter(|l| l.span.file == name.span.file) else {
-                continue;
-            };
-            if inner.text.is_empty() {
-                inner.text = format!("inside `{}`", name.text);
-            }
-            d.labels.insert(0, Label { span: call, text: "in this call".into() });
+        let inside = |d: &Diagnostic| d.span().is_some_and(|s| p.is_library(s.file));
+        for d in self.diags.iter_mut().skip(reported).filter(|d| inside(d)) {
+            *d = d.clone().at_call(call, name);
         }
     }
 
