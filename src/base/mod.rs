@@ -2,6 +2,8 @@
 //!
 //! A span is a byte range in one file. Only [`LineIndex`] turns bytes into lines and columns.
 
+pub mod spread;
+
 use std::sync::Arc;
 
 /// Identifies one source file of a [`SourceMap`].

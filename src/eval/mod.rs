@@ -13,6 +13,8 @@ mod group;
 mod node;
 mod plan;
 mod run;
+mod tile_run;
+mod tiles;
 mod value;
 mod window;
 

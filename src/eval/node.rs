@@ -60,7 +60,7 @@ impl Cx<'_> {
         Ok(())
     }
 
-    fn out_ty(&self, frame: &Frame, node: &Node, i: usize) -> Res<OutTy> {
+    pub fn out_ty(&self, frame: &Frame, node: &Node, i: usize) -> Res<OutTy> {
         let o = node.outputs.get(i).ok_or_else(|| internal(node, "a result is missing"))?;
         let ty = self.g.ty(*o);
         let extent = |e: &Expr| e.eval(&frame.env).and_then(|n| usize::try_from(n).ok());

@@ -9,7 +9,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::axes::{Axes, common, minus, union};
 use super::deps::Deps;
+use super::tiles::{Tiler, Tiles};
 use crate::graph::{Graph, NodeId, ValueId};
+use crate::types::dim::Env;
 
 pub(super) struct Plan {
     pub steps: Vec<Step>,
@@ -24,6 +26,7 @@ pub(super) struct Step {
 pub(super) enum StepKind {
     Node(NodeId),
     Group(Group),
+    Tiles(TileGroup),
 }
 
 /// Nodes that run once for each combination of coordinates.
@@ -34,15 +37,27 @@ pub(super) struct Group {
     pub exports: Vec<ValueId>,
 }
 
+/// Nodes that run together, block by block.
+pub(super) struct TileGroup {
+    pub tiles: Tiles,
+    /// Values made inside and used after it.
+    pub exports: Vec<ValueId>,
+    /// For each node, the values of a block that are not used after it.
+    pub dies: Vec<Vec<ValueId>>,
+}
+
 pub(super) struct Planner<'a> {
     pub graph: &'a Graph,
     pub deps: &'a Deps,
     pub keep: &'a [ValueId],
+    pub env: &'a Env,
+    pub wide: bool,
 }
 
-enum Part {
+pub(super) enum Part {
     One(NodeId),
     Many(Axes, Vec<NodeId>),
+    Tiles(Tiles),
 }
 
 impl Planner<'_> {
@@ -55,7 +70,14 @@ impl Planner<'_> {
         live: &HashSet<ValueId>,
         bound: &Axes,
     ) -> Plan {
-        let parts = self.parts(nodes, bound);
+        let tiler = Tiler {
+            g: self.graph,
+            env: self.env,
+            wide: self.wide,
+            keep: self.keep,
+            uses: &self.deps.uses,
+        };
+        let parts = tiler.gather(self.parts(nodes, bound));
         let uses: Vec<Vec<ValueId>> = parts.iter().map(|p| self.uses(p)).collect();
         let defs: Vec<Vec<ValueId>> = parts.iter().map(|p| self.defs(p)).collect();
         let mut last: HashMap<ValueId, usize> = HashMap::new();
@@ -75,7 +97,7 @@ impl Planner<'_> {
         for (i, made) in defs.iter().enumerate() {
             for v in made {
                 let used_later = last.get(v).is_some_and(|l| *l > i);
-                let in_group = matches!(parts[i], Part::Many(..));
+                let in_group = !matches!(parts[i], Part::One(_));
                 if in_group && (used_later || keeps(v)) {
                     exports[i].push(*v);
                 }
@@ -96,6 +118,10 @@ impl Planner<'_> {
                         let live = exports.iter().copied().collect();
                         let plan = self.plan(&nodes, &[], &live, &union(bound, &axes));
                         StepKind::Group(Group { axes, plan, exports })
+                    }
+                    Part::Tiles(tiles) => {
+                        let inner = self.inner_dies(&tiles, &exports);
+                        StepKind::Tiles(TileGroup { tiles, exports, dies: inner })
                     }
                 };
                 Step { kind, dies }
@@ -142,10 +168,23 @@ impl Planner<'_> {
         out
     }
 
+    /// What a block need not keep after each node: operands without a later use.
+    fn inner_dies(&self, tiles: &Tiles, exports: &[ValueId]) -> Vec<Vec<ValueId>> {
+        let mut seen: HashSet<ValueId> = exports.iter().copied().collect();
+        let mut out = vec![];
+        for n in tiles.nodes.iter().rev() {
+            let node = self.graph.node(*n);
+            let touched = node.inputs.iter().chain(&node.outputs);
+            out.push(touched.copied().filter(|v| seen.insert(*v)).collect());
+        }
+        out.reverse();
+        out
+    }
+
     fn uses(&self, part: &Part) -> Vec<ValueId> {
         match part {
             Part::One(n) => self.deps.uses[n.0 as usize].clone(),
-            Part::Many(_, nodes) => {
+            Part::Many(_, nodes) | Part::Tiles(Tiles { nodes, .. }) => {
                 nodes.iter().flat_map(|n| self.deps.uses[n.0 as usize].iter().copied()).collect()
             }
         }
@@ -154,7 +193,7 @@ impl Planner<'_> {
     fn defs(&self, part: &Part) -> Vec<ValueId> {
         match part {
             Part::One(n) => self.graph.node(*n).outputs.clone(),
-            Part::Many(_, nodes) => {
+            Part::Many(_, nodes) | Part::Tiles(Tiles { nodes, .. }) => {
                 nodes.iter().flat_map(|n| self.graph.node(*n).outputs.iter().copied()).collect()
             }
         }

@@ -39,7 +39,7 @@ pub(super) fn run(g: &Graph, env: &Env, inputs: &[Tensor], opts: &Options<'_>) -
     cx.bind_inputs(&mut frame, inputs)?;
     let params: Vec<ValueId> = g.params.iter().map(|p| p.value).collect();
     let live: HashSet<ValueId> = g.outputs.iter().map(|o| o.value).collect();
-    let plan = cx.planner().plan(&g.region(g.root).nodes, &params, &live, &frame.bound);
+    let plan = cx.planner(env).plan(&g.region(g.root).nodes, &params, &live, &frame.bound);
     cx.plan(&mut frame, &plan)?;
     let mut out = Outcome::default();
     for o in &g.outputs {
@@ -99,8 +99,9 @@ fn stack(slot: &Slot) -> Option<Tensor> {
 }
 
 impl<'a> Cx<'a> {
-    pub fn planner(&self) -> Planner<'_> {
-        Planner { graph: self.g, deps: &self.deps, keep: &self.opts.keep }
+    pub fn planner<'p>(&'p self, env: &'p Env) -> Planner<'p> {
+        let (keep, wide) = (&self.opts.keep[..], self.opts.wide);
+        Planner { graph: self.g, deps: &self.deps, keep, env, wide }
     }
 
     fn bind_inputs(&self, frame: &mut Frame, inputs: &[Tensor]) -> Res<()> {
@@ -156,6 +157,7 @@ impl<'a> Cx<'a> {
                     self.tick(self.g.node(*n).label());
                 }
                 StepKind::Group(group) => self.group(frame, group, &step.dies)?,
+                StepKind::Tiles(group) => self.tiles(frame, group)?,
             }
             if !self.opts.keep.is_empty() && frame.depth == 0 {
                 self.keep(frame, &step.kind);
@@ -172,6 +174,7 @@ impl<'a> Cx<'a> {
         let made = match made {
             StepKind::Node(n) => &self.g.node(*n).outputs,
             StepKind::Group(g) => &g.exports,
+            StepKind::Tiles(g) => &g.exports,
         };
         for v in made.iter().filter(|v| self.opts.keep.contains(v)) {
             if let Some(t) = frame.slot(*v).and_then(stack)
@@ -182,14 +185,14 @@ impl<'a> Cx<'a> {
         }
     }
 
-    fn tick(&self, what: &str) {
+    pub fn tick(&self, what: &str) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if let Some(p) = self.opts.progress {
             p.step(done.min(self.total), self.total, what);
         }
     }
 
-    fn node(&self, frame: &mut Frame, id: NodeId, dies: &[ValueId]) -> Res<()> {
+    pub fn node(&self, frame: &mut Frame, id: NodeId, dies: &[ValueId]) -> Res<()> {
         let node = self.g.node(id);
         self.bind_data(frame, node)?;
         match &node.kind {
@@ -310,7 +313,7 @@ impl<'a> Cx<'a> {
     fn block(&self, frame: &mut Frame, node: &Node, body: RegionId) -> Res<()> {
         let region = self.g.region(body);
         let live = region.results.iter().copied().collect();
-        let plan = self.planner().plan(&region.nodes, &[], &live, &frame.bound);
+        let plan = self.planner(&frame.env).plan(&region.nodes, &[], &live, &frame.bound);
         self.plan(frame, &plan)?;
         let slots = self.results(frame, node, body)?;
         for (o, s) in node.outputs.iter().zip(slots) {
@@ -355,7 +358,8 @@ impl<'a> Cx<'a> {
             carried.push(slot.ok_or_else(|| internal(node, "a carried value has no start"))?);
         }
         let live = region.results.iter().copied().collect();
-        let plan = self.planner().plan(&region.nodes, &region.params, &live, &frame.bound);
+        let plan =
+            self.planner(&frame.env).plan(&region.nodes, &region.params, &live, &frame.bound);
         frame.loops.push(var);
         let mut at = start;
         while at < stop {

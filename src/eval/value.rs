@@ -162,7 +162,7 @@ const NOWHERE: Span = Span { file: crate::base::FileId(0), start: 0, end: 0 };
 
 fn missing(written: &Tensor) -> usize {
     match written.data() {
-        crate::types::value::Data::Bits8(v) => v.iter().filter(|x| **x == 0).count(),
+        crate::types::value::Slice::Bits8(v) => v.iter().filter(|x| **x == 0).count(),
         _ => 0,
     }
 }

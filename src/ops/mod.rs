@@ -7,6 +7,7 @@
 
 pub mod contractions;
 pub mod create;
+pub mod cuts;
 pub mod elementwise;
 pub mod facts;
 pub mod indexing;
@@ -19,6 +20,8 @@ mod support;
 
 #[cfg(test)]
 mod tests;
+
+pub use support::walk::alone;
 
 use crate::diag::Code;
 use crate::types::dim::{Env, Expr, VarTable};
@@ -434,6 +437,13 @@ pub trait Op: Sync {
     fn work(&self, call: &Call, outs: &[TensorTy]) -> Vec<Work>;
 
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError>;
+
+    /// Whether [`Op::eval`] of blocks of the operands, cut along a parallel dimension of the
+    /// domain, gives the blocks of the results. Not where an attribute tells an extent of an
+    /// operand that may be cut.
+    fn blockwise(&self) -> bool {
+        true
+    }
 
     /// Whether the result may take a dying operand's place (elementwise ops).
     fn in_place(&self) -> bool {

@@ -3,20 +3,22 @@
 use super::error::{ReadError, brief};
 use super::mmap::Mapped;
 use super::safetensors::{self, Entry};
-use crate::types::value::Tensor;
+use crate::types::value::{Bytes, Tensor};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const INDEX: &str = "model.safetensors.index.json";
 const SINGLE: &str = "model.safetensors";
 
 struct Shard {
     path: PathBuf,
-    bytes: Mapped,
+    bytes: Arc<Bytes>,
 }
 
-/// The tensors of a model. Opening reads only headers; [`Checkpoint::get`] copies one tensor.
+/// The tensors of a model. Opening reads only headers; [`Checkpoint::get`] lends one
+/// tensor from the mapped file.
 pub struct Checkpoint {
     shards: Vec<Shard>,
     /// The shard and the place of every tensor.
@@ -93,7 +95,7 @@ impl Checkpoint {
                 }
             }
         }
-        self.shards.push(Shard { path, bytes });
+        self.shards.push(Shard { path, bytes: Arc::new(bytes) });
         Ok(())
     }
 
@@ -118,6 +120,6 @@ impl Checkpoint {
         let Some(Shard { path, bytes }) = self.shards.get(*shard) else {
             return Ok(None);
         };
-        safetensors::tensor(bytes, entry).map(Some).map_err(|e| e.in_file(path))
+        safetensors::lent(bytes, entry).map(Some).map_err(|e| e.in_file(path))
     }
 }

@@ -15,11 +15,16 @@ impl Mapped {
         let file = File::open(path).map_err(failed)?;
         // SAFETY: the map is private and read-only, and lives in this struct for as long as any
         // slice of it. Another process that truncates the file meanwhile ends this one with a
-        // signal, as for every program that maps its weights; readers copy what they return, so
-        // no tensor outlives the map or changes with the file.
+        // signal, as for every program that maps its weights. A tensor lent from it holds it.
         #[allow(unsafe_code)]
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         Ok(Mapped(map))
+    }
+}
+
+impl AsRef<[u8]> for Mapped {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
     }
 }
 

@@ -7,11 +7,12 @@ use super::NamedTensor;
 use super::error::{ReadError, brief};
 use super::strided::MAX_RANK;
 use crate::types::dtype::DType;
-use crate::types::value::{Tensor, elements};
+use crate::types::value::{Bytes, Tensor, elements};
 use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
 
 /// The longest header that is read, as in the format's own reader.
 const MAX_HEADER: usize = 100_000_000;
@@ -180,18 +181,33 @@ pub(super) fn entries(bytes: &[u8]) -> Result<Vec<Entry>, ReadError> {
         .collect())
 }
 
-/// The tensor of an entry of these bytes.
+/// The tensor of an entry, copied out of these bytes.
 pub(super) fn tensor(bytes: &[u8], entry: &Entry) -> Result<Tensor, ReadError> {
-    let wrong = |what: String| ReadError::new(what).in_entry(&entry.name).at(entry.begin);
-    let Some(dtype) = dtype(&entry.dtype) else {
-        return Err(wrong(format!(
-            "expected a dtype of the language, found `{}`",
-            brief(&entry.dtype)
-        )));
-    };
-    whole_bytes(dtype, &entry.shape).map_err(wrong)?;
     let content = bytes.get(entry.begin..entry.end).unwrap_or_default();
-    Tensor::from_bytes(dtype, entry.shape.clone(), content).map_err(|e| wrong(e.to_string()))
+    let dtype = entry.dtype()?;
+    Tensor::from_bytes(dtype, entry.shape.clone(), content).map_err(|e| entry.wrong(e.to_string()))
+}
+
+/// The tensor of an entry, lent from these bytes where it can be.
+pub(super) fn lent(bytes: &Arc<Bytes>, entry: &Entry) -> Result<Tensor, ReadError> {
+    let dtype = entry.dtype()?;
+    Tensor::lent(dtype, entry.shape.clone(), bytes, entry.begin..entry.end)
+        .map_err(|e| entry.wrong(e.to_string()))
+}
+
+impl Entry {
+    fn wrong(&self, what: String) -> ReadError {
+        ReadError::new(what).in_entry(&self.name).at(self.begin)
+    }
+
+    fn dtype(&self) -> Result<DType, ReadError> {
+        let dtype = dtype(&self.dtype).ok_or_else(|| {
+            let name = brief(&self.dtype);
+            self.wrong(format!("expected a dtype of the language, found `{name}`"))
+        })?;
+        whole_bytes(dtype, &self.shape).map_err(|e| self.wrong(e))?;
+        Ok(dtype)
+    }
 }
 
 /// Two f4e2m1 elements share a byte, over the ends of rows too; the format has no half of one.

@@ -2,8 +2,18 @@
 
 /// Where a block's contiguous runs start in the tensor, and how long each is.
 pub(super) struct Rows {
-    starts: Vec<usize>,
-    len: usize,
+    pub starts: Vec<usize>,
+    pub len: usize,
+}
+
+impl Rows {
+    /// Where the block starts, when it is one run.
+    pub fn run(&self) -> Option<usize> {
+        match self.starts.as_slice() {
+            [one] => Some(*one),
+            _ => None,
+        }
+    }
 }
 
 pub(super) fn rows(shape: &[usize], starts: &[usize], lens: &[usize]) -> Rows {

@@ -17,8 +17,8 @@
 use half::slice::HalfFloatSliceExt;
 use rayon::prelude::*;
 
-/// Below this many elements a conversion stays on the calling thread.
-const PARALLEL: usize = 1 << 20;
+use crate::base::spread::spread;
+
 const CHUNK: usize = 1 << 16;
 
 /// The shape of a float type of fewer bits than `f64`, with its sign bit left out.
@@ -225,7 +225,7 @@ where
     S: Copy + Sync,
     D: Copy + Default + Send,
 {
-    if src.len() < PARALLEL {
+    if !spread(src.len()) {
         return src.iter().map(|&x| f(x)).collect();
     }
     let mut out = vec![D::default(); src.len()];
@@ -240,18 +240,24 @@ where
 /// Each element rounded to f16.
 pub fn f16s_of_f32s(src: &[f32]) -> Vec<half::f16> {
     let mut out = vec![half::f16::ZERO; src.len()];
-    out.par_chunks_mut(PARALLEL)
-        .zip(src.par_chunks(PARALLEL))
-        .for_each(|(out, src)| out.convert_from_f32_slice(src));
+    let one = |(out, src): (&mut [_], &[_])| out.convert_from_f32_slice(src);
+    if spread(src.len()) {
+        out.par_chunks_mut(CHUNK).zip(src.par_chunks(CHUNK)).for_each(one);
+    } else {
+        one((&mut out, src));
+    }
     out
 }
 
 /// Each element as an f32, exactly.
 pub fn f32s_of_f16s(src: &[half::f16]) -> Vec<f32> {
     let mut out = vec![0.0; src.len()];
-    out.par_chunks_mut(PARALLEL)
-        .zip(src.par_chunks(PARALLEL))
-        .for_each(|(out, src)| src.convert_to_f32_slice(out));
+    let one = |(out, src): (&mut [_], &[_])| src.convert_to_f32_slice(out);
+    if spread(src.len()) {
+        out.par_chunks_mut(CHUNK).zip(src.par_chunks(CHUNK)).for_each(one);
+    } else {
+        one((&mut out, src));
+    }
     out
 }
 

@@ -1,6 +1,7 @@
 //! Dtypes, symbolic extents, placements, types and tensors.
 
 mod block;
+pub mod canvas;
 mod cast;
 pub mod convert;
 pub mod dim;

@@ -1,7 +1,8 @@
 //! Tensors: the values of the evaluator and of the file readers.
 //!
-//! A tensor is a dtype, a shape and its elements in row-major order, contiguous. Elements
-//! are shared until written, so `clone` and `reshape` cost nothing.
+//! A tensor is a dtype, a shape and its elements in row-major order, contiguous. Elements are
+//! shared until written, so `clone`, `reshape` and blocks without gaps cost nothing; they may lie
+//! in memory of somebody else, such as a file mapped into memory.
 
 use super::block::{put, rows, take};
 use super::cast::{float_data, integer_data, single_data};
@@ -10,7 +11,8 @@ use super::dtype::DType;
 use half::{bf16, f16};
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 /// The elements of a tensor, one variant for each width and kind of storage.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +31,23 @@ pub enum Data {
     U64(Vec<u64>),
     U32(Vec<u32>),
     U8(Vec<u8>),
+}
+
+/// Elements of a tensor where they lie, in the variant that [`Data`] would hold them in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Slice<'a> {
+    F64(&'a [f64]),
+    F32(&'a [f32]),
+    F16(&'a [f16]),
+    Bf16(&'a [bf16]),
+    Bits8(&'a [u8]),
+    I64(&'a [i64]),
+    I32(&'a [i32]),
+    I16(&'a [i16]),
+    I8(&'a [i8]),
+    U64(&'a [u64]),
+    U32(&'a [u32]),
+    U8(&'a [u8]),
 }
 
 /// Evaluates an expression with the vector inside, whatever its type.
@@ -51,22 +70,42 @@ macro_rules! each {
     };
 }
 
+/// The same expression on the elements inside, whatever their type; it gives a vector of that type.
+macro_rules! same {
+    ($slice:expr, $v:ident => $e:expr) => {
+        match $slice {
+            Slice::F64($v) => Data::F64($e),
+            Slice::F32($v) => Data::F32($e),
+            Slice::F16($v) => Data::F16($e),
+            Slice::Bf16($v) => Data::Bf16($e),
+            Slice::Bits8($v) => Data::Bits8($e),
+            Slice::I64($v) => Data::I64($e),
+            Slice::I32($v) => Data::I32($e),
+            Slice::I16($v) => Data::I16($e),
+            Slice::I8($v) => Data::I8($e),
+            Slice::U64($v) => Data::U64($e),
+            Slice::U32($v) => Data::U32($e),
+            Slice::U8($v) => Data::U8($e),
+        }
+    };
+}
+
 /// Evaluates an expression with both vectors when they are of one type, `$other` otherwise.
 macro_rules! pair {
     ($a:expr, $b:expr, ($x:ident, $y:ident) => $e:expr, _ => $other:expr) => {
         match ($a, $b) {
-            (Data::F64($x), Data::F64($y)) => $e,
-            (Data::F32($x), Data::F32($y)) => $e,
-            (Data::F16($x), Data::F16($y)) => $e,
-            (Data::Bf16($x), Data::Bf16($y)) => $e,
-            (Data::Bits8($x), Data::Bits8($y)) => $e,
-            (Data::I64($x), Data::I64($y)) => $e,
-            (Data::I32($x), Data::I32($y)) => $e,
-            (Data::I16($x), Data::I16($y)) => $e,
-            (Data::I8($x), Data::I8($y)) => $e,
-            (Data::U64($x), Data::U64($y)) => $e,
-            (Data::U32($x), Data::U32($y)) => $e,
-            (Data::U8($x), Data::U8($y)) => $e,
+            (Data::F64($x), Slice::F64($y)) => $e,
+            (Data::F32($x), Slice::F32($y)) => $e,
+            (Data::F16($x), Slice::F16($y)) => $e,
+            (Data::Bf16($x), Slice::Bf16($y)) => $e,
+            (Data::Bits8($x), Slice::Bits8($y)) => $e,
+            (Data::I64($x), Slice::I64($y)) => $e,
+            (Data::I32($x), Slice::I32($y)) => $e,
+            (Data::I16($x), Slice::I16($y)) => $e,
+            (Data::I8($x), Slice::I8($y)) => $e,
+            (Data::U64($x), Slice::U64($y)) => $e,
+            (Data::U32($x), Slice::U32($y)) => $e,
+            (Data::U8($x), Slice::U8($y)) => $e,
             _ => $other,
         }
     };
@@ -80,6 +119,24 @@ impl Data {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Some of the elements.
+    fn slice(&self, part: Range<usize>) -> Slice<'_> {
+        match self {
+            Data::F64(v) => Slice::F64(&v[part]),
+            Data::F32(v) => Slice::F32(&v[part]),
+            Data::F16(v) => Slice::F16(&v[part]),
+            Data::Bf16(v) => Slice::Bf16(&v[part]),
+            Data::Bits8(v) => Slice::Bits8(&v[part]),
+            Data::I64(v) => Slice::I64(&v[part]),
+            Data::I32(v) => Slice::I32(&v[part]),
+            Data::I16(v) => Slice::I16(&v[part]),
+            Data::I8(v) => Slice::I8(&v[part]),
+            Data::U64(v) => Slice::U64(&v[part]),
+            Data::U32(v) => Slice::U32(&v[part]),
+            Data::U8(v) => Slice::U8(&v[part]),
+        }
     }
 
     /// Whether elements of `dtype` are held by this variant.
@@ -144,13 +201,49 @@ pub fn elements(shape: &[usize]) -> Option<usize> {
     shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d))
 }
 
+/// Bytes that somebody else owns, such as a mapped file. They never change.
+pub type Bytes = dyn AsRef<[u8]> + Send + Sync;
+
+#[derive(Clone)]
+enum Store {
+    Owned(Arc<Data>),
+    /// Elements from this byte on, little-endian as in files, aligned for their type.
+    Lent(Arc<Bytes>, usize),
+    /// Tensors of one dtype and length, one after the other.
+    Parts(Arc<Parts>),
+}
+
+struct Parts {
+    parts: Vec<Tensor>,
+    /// All elements in one piece, made when somebody asks for them.
+    whole: OnceLock<Data>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Store::Owned(data) => data.fmt(f),
+            Store::Lent(_, at) => write!(f, "lent from byte {at}"),
+            Store::Parts(p) => p.parts.fmt(f),
+        }
+    }
+}
+
 /// A tensor: row-major, contiguous, its elements shared until written.
 #[derive(Clone, Debug)]
 pub struct Tensor {
     dtype: DType,
     shape: Vec<usize>,
-    data: Arc<Data>,
+    /// The number of elements.
+    len: usize,
+    store: Store,
+    /// Where in the store the first element is.
+    at: usize,
 }
+
+/// A block smaller than this is copied rather than shared: sharing holds all of the tensor that
+/// it is from, and makes a later write to that copy.
+const SHARED: usize = 1 << 12;
 
 impl Tensor {
     /// A tensor of these elements. f32 elements given for tf32 are rounded to it.
@@ -181,14 +274,41 @@ impl Tensor {
             }
             _ => {}
         }
-        Ok(Tensor { dtype, shape, data: Arc::new(data) })
+        Ok(Tensor::build(dtype, shape, data))
     }
 
     /// What the crate's own code builds: it gives as many elements as the shape has.
-    fn build(dtype: DType, shape: Vec<usize>, data: Data) -> Tensor {
+    pub(super) fn build(dtype: DType, shape: Vec<usize>, data: Data) -> Tensor {
         assert_eq!(Some(data.len()), elements(&shape), "{dtype} elements for shape {shape:?}");
         debug_assert!(data.holds(dtype));
-        Tensor { dtype, shape, data: Arc::new(data) }
+        Tensor { dtype, shape, len: data.len(), store: Store::Owned(Arc::new(data)), at: 0 }
+    }
+
+    /// The same dtype and elements under another shape, from another place of the store.
+    fn part(&self, shape: Vec<usize>, len: usize, at: usize) -> Tensor {
+        Tensor { dtype: self.dtype, shape, len, store: self.store.clone(), at }
+    }
+
+    /// A tensor of elements in bytes that somebody else owns, from byte `at` on; they are copied
+    /// only where they cannot be read in place: f4e2m1, bool and tf32, or a place that is not
+    /// aligned.
+    ///
+    /// # Errors
+    /// When the bytes do not hold as many elements as the shape has.
+    pub fn lent(
+        dtype: DType,
+        shape: Vec<usize>,
+        bytes: &Arc<Bytes>,
+        at: Range<usize>,
+    ) -> Result<Tensor, ValueError> {
+        let given = (**bytes).as_ref().get(at.clone()).unwrap_or(&[]);
+        let plain = !matches!(dtype, DType::F4e2m1 | DType::Bool | DType::Tf32);
+        let len = elements(&shape).unwrap_or(0);
+        let fits = dtype.bytes(len as u64) == given.len() as u64 && !given.is_empty();
+        if !(plain && fits && cfg!(target_endian = "little") && view(dtype, given).is_some()) {
+            return Tensor::from_bytes(dtype, shape, given);
+        }
+        Ok(Tensor { dtype, shape, len, store: Store::Lent(bytes.clone(), at.start), at: 0 })
     }
 
     /// Zero everywhere. f8e8m0 has no zero: there it is NaN, as a cast of 0 gives.
@@ -270,6 +390,30 @@ impl Tensor {
         Tensor::build(DType::I64, shape, Data::I64(values)).cast(dtype)
     }
 
+    /// Tensors of one dtype and shape under new leading axes, one for each index in row-major
+    /// order. Nothing is copied until elements of several are asked for at once.
+    ///
+    /// # Errors
+    /// When there are not as many as the leading axes have indices, or they are not alike.
+    pub fn stacked(lead: &[usize], parts: Vec<Tensor>) -> Result<Tensor, ValueError> {
+        let Some(first) = parts.first() else {
+            let (expected, found, unit) = (elements(lead).unwrap_or(0), 0, "tensors");
+            let (dtype, shape) = (DType::F32, lead.to_vec());
+            return Err(ValueError::Length { dtype, shape, expected, found, unit });
+        };
+        let dtype = first.dtype;
+        let shape: Vec<usize> = lead.iter().chain(&first.shape).copied().collect();
+        let Some(len) = elements(&shape) else { return Err(ValueError::TooLarge { shape }) };
+        let alike = parts.iter().filter(|p| p.dtype == dtype && p.shape == first.shape).count();
+        let expected = elements(lead).unwrap_or(0);
+        if alike != expected || alike != parts.len() {
+            let unit = "tensors of one shape";
+            return Err(ValueError::Length { dtype, shape, expected, found: alike, unit });
+        }
+        let store = Store::Parts(Arc::new(Parts { parts, whole: OnceLock::new() }));
+        Ok(Tensor { dtype, shape, len, store, at: 0 })
+    }
+
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -284,15 +428,41 @@ impl Tensor {
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        self.data.len()
+        self.len
     }
 
     pub fn is_empty(&self) -> bool {
-        self.data.is_empty()
+        self.len == 0
     }
 
-    pub fn data(&self) -> &Data {
-        &self.data
+    /// The elements.
+    pub fn data(&self) -> Slice<'_> {
+        match &self.store {
+            Store::Owned(data) => data.slice(self.at..self.at + self.len),
+            Store::Lent(bytes, start) => {
+                let size = self.dtype.bytes(1) as usize;
+                let from = start + self.at * size;
+                let bytes = (**bytes).as_ref().get(from..from + self.len * size);
+                // `lent` looked at the same bytes before
+                bytes.and_then(|b| view(self.dtype, b)).unwrap_or(Slice::U8(&[]))
+            }
+            Store::Parts(p) => {
+                p.whole.get_or_init(|| join(&p.parts)).slice(self.at..self.at + self.len)
+            }
+        }
+    }
+
+    /// The elements for writing; copied first where they are shared or lent.
+    fn data_mut(&mut self) -> &mut Data {
+        let whole = matches!(&self.store, Store::Owned(d) if self.at == 0 && d.len() == self.len);
+        if !whole {
+            let copy = same!(self.data(), v => v.to_vec());
+            (self.store, self.at) = (Store::Owned(Arc::new(copy)), 0);
+        }
+        match &mut self.store {
+            Store::Owned(data) => Arc::make_mut(data),
+            _ => unreachable!("owned since it was copied"),
+        }
     }
 
     /// The same elements under another shape, shared.
@@ -301,7 +471,7 @@ impl Tensor {
     /// When the shapes differ in their number of elements.
     pub fn reshape(&self, shape: Vec<usize>) -> Tensor {
         assert_eq!(Some(self.len()), elements(&shape), "reshape {:?} to {shape:?}", self.shape);
-        Tensor { dtype: self.dtype, shape, data: Arc::clone(&self.data) }
+        self.part(shape, self.len, self.at)
     }
 
     /// The table of an 8-bit float type's values; bool has none.
@@ -318,48 +488,48 @@ impl Tensor {
     /// The elements as f32: exact for types that f32 holds, rounded once for f64 and wide
     /// integers; bools are 0 and 1.
     pub fn to_f32s(&self) -> Cow<'_, [f32]> {
-        Cow::Owned(match &*self.data {
-            Data::F32(v) => return Cow::Borrowed(v),
-            Data::F64(v) => cv::map(v, |x| x as f32),
-            Data::F16(v) => cv::f32s_of_f16s(v),
-            Data::Bf16(v) => cv::map(v, |x| f32::from_bits((x.to_bits() as u32) << 16)),
-            Data::Bits8(v) => match self.table() {
+        Cow::Owned(match self.data() {
+            Slice::F32(v) => return Cow::Borrowed(v),
+            Slice::F64(v) => cv::map(v, |x| x as f32),
+            Slice::F16(v) => cv::f32s_of_f16s(v),
+            Slice::Bf16(v) => cv::map(v, |x| f32::from_bits((x.to_bits() as u32) << 16)),
+            Slice::Bits8(v) => match self.table() {
                 Some(table) => cv::map(v, |c| table[c as usize]),
                 None => cv::map(v, |c| c as f32),
             },
-            Data::I64(v) => cv::map(v, |x| x as f32),
-            Data::I32(v) => cv::map(v, |x| x as f32),
-            Data::I16(v) => cv::map(v, |x| x as f32),
-            Data::I8(v) => cv::map(v, |x| x as f32),
-            Data::U64(v) => cv::map(v, |x| x as f32),
-            Data::U32(v) => cv::map(v, |x| x as f32),
-            Data::U8(v) => cv::map(v, |x| x as f32),
+            Slice::I64(v) => cv::map(v, |x| x as f32),
+            Slice::I32(v) => cv::map(v, |x| x as f32),
+            Slice::I16(v) => cv::map(v, |x| x as f32),
+            Slice::I8(v) => cv::map(v, |x| x as f32),
+            Slice::U64(v) => cv::map(v, |x| x as f32),
+            Slice::U32(v) => cv::map(v, |x| x as f32),
+            Slice::U8(v) => cv::map(v, |x| x as f32),
         })
     }
 
     /// The elements as f64: exact except for integers beyond 2^53; bools are 0 and 1.
     pub fn to_f64s(&self) -> Cow<'_, [f64]> {
-        Cow::Owned(match &*self.data {
-            Data::F64(v) => return Cow::Borrowed(v),
-            Data::I64(v) => cv::map(v, |x| x as f64),
-            Data::I32(v) => cv::map(v, |x| x as f64),
-            Data::U64(v) => cv::map(v, |x| x as f64),
-            Data::U32(v) => cv::map(v, |x| x as f64),
+        Cow::Owned(match self.data() {
+            Slice::F64(v) => return Cow::Borrowed(v),
+            Slice::I64(v) => cv::map(v, |x| x as f64),
+            Slice::I32(v) => cv::map(v, |x| x as f64),
+            Slice::U64(v) => cv::map(v, |x| x as f64),
+            Slice::U32(v) => cv::map(v, |x| x as f64),
             _ => cv::map(&self.to_f32s(), |x| x as f64),
         })
     }
 
     /// The elements as i64. u64 wraps; floats truncate, saturate, and NaN is 0.
     pub fn to_i64s(&self) -> Cow<'_, [i64]> {
-        Cow::Owned(match &*self.data {
-            Data::I64(v) => return Cow::Borrowed(v),
-            Data::I32(v) => cv::map(v, |x| x as i64),
-            Data::I16(v) => cv::map(v, |x| x as i64),
-            Data::I8(v) => cv::map(v, |x| x as i64),
-            Data::U64(v) => cv::map(v, |x| x as i64),
-            Data::U32(v) => cv::map(v, |x| x as i64),
-            Data::U8(v) => cv::map(v, |x| x as i64),
-            Data::F64(v) => cv::map(v, |x| x as i64),
+        Cow::Owned(match self.data() {
+            Slice::I64(v) => return Cow::Borrowed(v),
+            Slice::I32(v) => cv::map(v, |x| x as i64),
+            Slice::I16(v) => cv::map(v, |x| x as i64),
+            Slice::I8(v) => cv::map(v, |x| x as i64),
+            Slice::U64(v) => cv::map(v, |x| x as i64),
+            Slice::U32(v) => cv::map(v, |x| x as i64),
+            Slice::U8(v) => cv::map(v, |x| x as i64),
+            Slice::F64(v) => cv::map(v, |x| x as i64),
             _ => cv::map(&self.to_f32s(), |x| x as i64),
         })
     }
@@ -369,50 +539,50 @@ impl Tensor {
     /// # Panics
     /// When `i` is not below `len()`; so do `get_i64` and `bits`.
     pub fn get_f64(&self, i: usize) -> f64 {
-        match &*self.data {
-            Data::F64(v) => v[i],
-            Data::F32(v) => v[i] as f64,
-            Data::F16(v) => v[i].to_f64(),
-            Data::Bf16(v) => v[i].to_f64(),
-            Data::Bits8(v) => match self.table() {
+        match self.data() {
+            Slice::F64(v) => v[i],
+            Slice::F32(v) => v[i] as f64,
+            Slice::F16(v) => v[i].to_f64(),
+            Slice::Bf16(v) => v[i].to_f64(),
+            Slice::Bits8(v) => match self.table() {
                 Some(table) => table[v[i] as usize] as f64,
                 None => v[i] as f64,
             },
-            Data::I64(v) => v[i] as f64,
-            Data::U64(v) => v[i] as f64,
+            Slice::I64(v) => v[i] as f64,
+            Slice::U64(v) => v[i] as f64,
             _ => self.get_i64(i) as f64,
         }
     }
 
     /// Element `i` in row-major order, as [`Tensor::to_i64s`] gives it.
     pub fn get_i64(&self, i: usize) -> i64 {
-        match &*self.data {
-            Data::I64(v) => v[i],
-            Data::I32(v) => v[i] as i64,
-            Data::I16(v) => v[i] as i64,
-            Data::I8(v) => v[i] as i64,
-            Data::U64(v) => v[i] as i64,
-            Data::U32(v) => v[i] as i64,
-            Data::U8(v) => v[i] as i64,
+        match self.data() {
+            Slice::I64(v) => v[i],
+            Slice::I32(v) => v[i] as i64,
+            Slice::I16(v) => v[i] as i64,
+            Slice::I8(v) => v[i] as i64,
+            Slice::U64(v) => v[i] as i64,
+            Slice::U32(v) => v[i] as i64,
+            Slice::U8(v) => v[i] as i64,
             _ => self.get_f64(i) as i64,
         }
     }
 
     /// The bit pattern of element `i`, zero-extended: 4 bits of f4e2m1, 32 of tf32.
     pub fn bits(&self, i: usize) -> u64 {
-        match &*self.data {
-            Data::F64(v) => v[i].to_bits(),
-            Data::F32(v) => v[i].to_bits() as u64,
-            Data::F16(v) => v[i].to_bits() as u64,
-            Data::Bf16(v) => v[i].to_bits() as u64,
-            Data::Bits8(v) => v[i] as u64,
-            Data::I64(v) => v[i] as u64,
-            Data::I32(v) => v[i] as u32 as u64,
-            Data::I16(v) => v[i] as u16 as u64,
-            Data::I8(v) => v[i] as u8 as u64,
-            Data::U64(v) => v[i],
-            Data::U32(v) => v[i] as u64,
-            Data::U8(v) => v[i] as u64,
+        match self.data() {
+            Slice::F64(v) => v[i].to_bits(),
+            Slice::F32(v) => v[i].to_bits() as u64,
+            Slice::F16(v) => v[i].to_bits() as u64,
+            Slice::Bf16(v) => v[i].to_bits() as u64,
+            Slice::Bits8(v) => v[i] as u64,
+            Slice::I64(v) => v[i] as u64,
+            Slice::I32(v) => v[i] as u32 as u64,
+            Slice::I16(v) => v[i] as u16 as u64,
+            Slice::I8(v) => v[i] as u8 as u64,
+            Slice::U64(v) => v[i],
+            Slice::U32(v) => v[i] as u64,
+            Slice::U8(v) => v[i] as u64,
         }
     }
 
@@ -428,17 +598,17 @@ impl Tensor {
             return self.clone();
         }
         if self.dtype == DType::Tf32 && dtype == DType::F32 {
-            return Tensor { dtype, shape: self.shape.clone(), data: Arc::clone(&self.data) };
+            return Tensor { dtype, ..self.clone() };
         }
-        let data = match &*self.data {
-            Data::F64(v) => float_data(dtype, v),
-            Data::F32(v) => single_data(dtype, v),
-            Data::F16(_) | Data::Bf16(_) | Data::Bits8(_) => single_data(dtype, &self.to_f32s()),
-            Data::U64(v) if dtype.is_float() => match dtype {
+        let data = match self.data() {
+            Slice::F64(v) => float_data(dtype, v),
+            Slice::F32(v) => single_data(dtype, v),
+            Slice::F16(_) | Slice::Bf16(_) | Slice::Bits8(_) => single_data(dtype, &self.to_f32s()),
+            Slice::U64(v) if dtype.is_float() => match dtype {
                 DType::F64 => Data::F64(self.to_f64s().into_owned()),
                 _ => float_data(dtype, &cv::map(v, cv::odd_f64_of_u64)),
             },
-            Data::I64(v) if dtype.is_float() => match dtype {
+            Slice::I64(v) if dtype.is_float() => match dtype {
                 DType::F64 => Data::F64(self.to_f64s().into_owned()),
                 _ => float_data(dtype, &cv::map(v, cv::odd_f64_of_i64)),
             },
@@ -446,7 +616,7 @@ impl Tensor {
             _ if dtype.is_float() => float_data(dtype, &self.to_f64s()),
             _ => integer_data(dtype, &self.to_i64s()),
         };
-        Tensor { dtype, shape: self.shape.clone(), data: Arc::new(data) }
+        Tensor::build(dtype, self.shape.clone(), data)
     }
 
     /// The elements as files hold them: little-endian, row-major; f4e2m1 two to a byte, the
@@ -459,21 +629,21 @@ impl Tensor {
             }
             out
         }
-        match &*self.data {
-            Data::F64(v) => le(v, f64::to_le_bytes),
-            Data::F32(v) => le(v, f32::to_le_bytes),
-            Data::F16(v) => le(v, f16::to_le_bytes),
-            Data::Bf16(v) => le(v, bf16::to_le_bytes),
-            Data::Bits8(v) if self.dtype == DType::F4e2m1 => {
+        match self.data() {
+            Slice::F64(v) => le(v, f64::to_le_bytes),
+            Slice::F32(v) => le(v, f32::to_le_bytes),
+            Slice::F16(v) => le(v, f16::to_le_bytes),
+            Slice::Bf16(v) => le(v, bf16::to_le_bytes),
+            Slice::Bits8(v) if self.dtype == DType::F4e2m1 => {
                 v.chunks(2).map(|c| c[0] | (c.get(1).copied().unwrap_or(0) << 4)).collect()
             }
-            Data::Bits8(v) | Data::U8(v) => v.clone(),
-            Data::I64(v) => le(v, i64::to_le_bytes),
-            Data::I32(v) => le(v, i32::to_le_bytes),
-            Data::I16(v) => le(v, i16::to_le_bytes),
-            Data::I8(v) => le(v, i8::to_le_bytes),
-            Data::U64(v) => le(v, u64::to_le_bytes),
-            Data::U32(v) => le(v, u32::to_le_bytes),
+            Slice::Bits8(v) | Slice::U8(v) => v.to_vec(),
+            Slice::I64(v) => le(v, i64::to_le_bytes),
+            Slice::I32(v) => le(v, i32::to_le_bytes),
+            Slice::I16(v) => le(v, i16::to_le_bytes),
+            Slice::I8(v) => le(v, i8::to_le_bytes),
+            Slice::U64(v) => le(v, u64::to_le_bytes),
+            Slice::U32(v) => le(v, u32::to_le_bytes),
         }
     }
 
@@ -513,7 +683,7 @@ impl Tensor {
             DType::U32 => Data::U32(le(bytes, u32::from_le_bytes)),
             DType::U8 => Data::U8(bytes.to_vec()),
         };
-        Ok(Tensor { dtype, shape, data: Arc::new(data) })
+        Ok(Tensor::build(dtype, shape, data))
     }
 
     /// The block that starts at `starts` and has extents `lens`, one of each per axis.
@@ -522,21 +692,21 @@ impl Tensor {
     /// When the block is not inside the tensor.
     pub fn slice_block(&self, starts: &[usize], lens: &[usize]) -> Tensor {
         let rows = rows(&self.shape, starts, lens);
-        let data = match &*self.data {
-            Data::F64(v) => Data::F64(take(v, &rows)),
-            Data::F32(v) => Data::F32(take(v, &rows)),
-            Data::F16(v) => Data::F16(take(v, &rows)),
-            Data::Bf16(v) => Data::Bf16(take(v, &rows)),
-            Data::Bits8(v) => Data::Bits8(take(v, &rows)),
-            Data::I64(v) => Data::I64(take(v, &rows)),
-            Data::I32(v) => Data::I32(take(v, &rows)),
-            Data::I16(v) => Data::I16(take(v, &rows)),
-            Data::I8(v) => Data::I8(take(v, &rows)),
-            Data::U64(v) => Data::U64(take(v, &rows)),
-            Data::U32(v) => Data::U32(take(v, &rows)),
-            Data::U8(v) => Data::U8(take(v, &rows)),
-        };
-        Tensor { dtype: self.dtype, shape: lens.to_vec(), data: Arc::new(data) }
+        if let Some(at) = rows.run() {
+            let at = self.at + at;
+            if let Store::Parts(p) = &self.store
+                && let Some(size) = p.parts.first().map(Tensor::len)
+                && let Some(one) = p.parts.get(at / size)
+                && at % size + rows.len <= size
+            {
+                return one.part(lens.to_vec(), rows.len, one.at + at % size);
+            }
+            if rows.len >= SHARED {
+                return self.part(lens.to_vec(), rows.len, at);
+            }
+        }
+        let data = same!(self.data(), v => take(v, &rows));
+        Tensor::build(self.dtype, lens.to_vec(), data)
     }
 
     /// Writes `block` over the elements that start at `starts`; a block of another dtype is
@@ -547,7 +717,7 @@ impl Tensor {
     pub fn write_block(&mut self, starts: &[usize], block: &Tensor) {
         let block = block.cast(self.dtype);
         let rows = rows(&self.shape, starts, &block.shape);
-        pair!(Arc::make_mut(&mut self.data), &*block.data, (to, from) => put(to, from, &rows),
+        pair!(self.data_mut(), block.data(), (to, from) => put(to, from, &rows),
             _ => unreachable!("a cast gives the dtype's variant"));
     }
 
@@ -555,22 +725,60 @@ impl Tensor {
     pub fn bit_equal(&self, other: &Tensor) -> bool {
         self.dtype == other.dtype
             && self.shape == other.shape
-            && match (&*self.data, &*other.data) {
-                (Data::F64(a), Data::F64(b)) => {
+            && match (self.data(), other.data()) {
+                (Slice::F64(a), Slice::F64(b)) => {
                     a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
                 }
-                (Data::F32(a), Data::F32(b)) => {
+                (Slice::F32(a), Slice::F32(b)) => {
                     a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
                 }
-                (Data::F16(a), Data::F16(b)) => {
+                (Slice::F16(a), Slice::F16(b)) => {
                     a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
                 }
-                (Data::Bf16(a), Data::Bf16(b)) => {
+                (Slice::Bf16(a), Slice::Bf16(b)) => {
                     a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
                 }
-                (a, b) => pair!(a, b, (_x, _y) => a == b, _ => false),
+                (a, b) => a == b,
             }
     }
+}
+
+/// The elements of tensors of one dtype in one piece.
+fn join(parts: &[Tensor]) -> Data {
+    let mut data = match parts.first() {
+        Some(first) => same!(first.data(), v => {
+            let mut all = Vec::with_capacity(v.len() * parts.len());
+            all.extend_from_slice(v);
+            all
+        }),
+        None => Data::U8(vec![]),
+    };
+    for p in parts.iter().skip(1) {
+        pair!(&mut data, p.data(), (to, from) => to.extend_from_slice(from),
+            _ => unreachable!("parts of one dtype"));
+    }
+    data
+}
+
+/// Bytes as elements of `dtype`; `None` where they are not aligned for it.
+fn view(dtype: DType, bytes: &[u8]) -> Option<Slice<'_>> {
+    use bytemuck::try_cast_slice as cast;
+    Some(match dtype {
+        DType::F64 => Slice::F64(cast(bytes).ok()?),
+        DType::F32 | DType::Tf32 => Slice::F32(cast(bytes).ok()?),
+        DType::F16 => Slice::F16(cast(bytes).ok()?),
+        DType::Bf16 => Slice::Bf16(cast(bytes).ok()?),
+        DType::F8e4m3 | DType::F8e5m2 | DType::F8e8m0 | DType::F4e2m1 | DType::Bool => {
+            Slice::Bits8(bytes)
+        }
+        DType::I64 => Slice::I64(cast(bytes).ok()?),
+        DType::I32 => Slice::I32(cast(bytes).ok()?),
+        DType::I16 => Slice::I16(cast(bytes).ok()?),
+        DType::I8 => Slice::I8(cast(bytes).ok()?),
+        DType::U64 => Slice::U64(cast(bytes).ok()?),
+        DType::U32 => Slice::U32(cast(bytes).ok()?),
+        DType::U8 => Slice::U8(bytes),
+    })
 }
 
 #[cfg(test)]

@@ -117,3 +117,64 @@ fn bit_equality_is_of_patterns() {
     assert!(!ints(&[2, 3]).bit_equal(&ints(&[3, 2])));
     assert!(ints(&[2, 3]).reshape(vec![3, 2]).bit_equal(&ints(&[3, 2])));
 }
+
+#[test]
+fn lent_elements_are_read_where_they_lie() {
+    // 4,100 f32 from the fourth byte on
+    let v: Vec<f32> = (0..4100).map(|i| i as f32 / 3.0).collect();
+    let mut raw = vec![9u8; 4];
+    raw.extend(v.iter().flat_map(|x| x.to_le_bytes()));
+    let whole = Tensor::from_f32s(DType::F32, vec![2, 2050], v);
+    for start in [4, 5] {
+        // from the fifth byte on nothing is aligned, so it is copied
+        let mut moved = raw.clone();
+        moved.splice(0..0, vec![0; start - 4]);
+        let bytes: Arc<Bytes> = Arc::new(moved);
+        let at = start..start + 16400;
+        let t = Tensor::lent(DType::F32, vec![2, 2050], &bytes, at).unwrap();
+        assert!(t.bit_equal(&whole));
+        assert!(
+            t.reshape(vec![4100])
+                .slice_block(&[7], &[5])
+                .bit_equal(&whole.reshape(vec![4100]).slice_block(&[7], &[5]))
+        );
+        let mut changed = t.clone();
+        changed.write_block(&[1, 3], &Tensor::full(DType::F32, vec![1, 2], -1.0));
+        assert_eq!(changed.get_f64(2050 + 4), -1.0);
+        assert!(t.bit_equal(&whole));
+    }
+    let bytes: Arc<Bytes> = Arc::new(raw);
+    assert!(Tensor::lent(DType::F32, vec![2], &bytes, 0..4).is_err());
+    assert!(Tensor::lent(DType::F32, vec![2], &bytes, 16400..16408).is_err());
+}
+
+#[test]
+fn blocks_share_and_writes_do_not() {
+    let v: Vec<f64> = (0..3 * 5000).map(f64::from).collect();
+    let t = Tensor::from_f64s(DType::F16, vec![3, 5000], v);
+    let mut row = t.slice_block(&[1, 0], &[1, 5000]);
+    let part = row.reshape(vec![5000]).slice_block(&[10], &[4500]);
+    assert_eq!(part.get_f64(0), t.get_f64(5010));
+    row.write_block(&[0, 10], &Tensor::full(DType::F16, vec![1, 1], -1.0));
+    assert_eq!((row.get_f64(10), part.get_f64(0)), (-1.0, t.get_f64(5010)));
+}
+
+#[test]
+fn stacked_tensors_are_one() {
+    let part = |k: i32| Tensor::from_f64s(DType::Bf16, vec![2, 3], vec![f64::from(k); 6]);
+    let parts: Vec<Tensor> = (0..4).map(part).collect();
+    let t = Tensor::stacked(&[2, 2], parts.clone()).unwrap();
+    assert_eq!(t.shape(), [2, 2, 2, 3]);
+    for (i, p) in parts.iter().enumerate() {
+        let one = t.slice_block(&[i / 2, i % 2, 0, 0], &[1, 1, 2, 3]);
+        assert!(one.reshape(vec![2, 3]).bit_equal(p));
+    }
+    let row = t.slice_block(&[1, 0, 1, 0], &[1, 1, 1, 2]);
+    assert_eq!(row.to_f64s()[..], [2.0, 2.0]);
+    let two = t.slice_block(&[0, 1, 0, 0], &[1, 1, 2, 3]).reshape(vec![6]);
+    let all: Vec<f64> = (0..24).map(|i| f64::from(i / 6)).collect();
+    assert_eq!(t.to_f64s()[..], all[..]);
+    assert_eq!(two.to_f64s()[..], all[6..12]);
+    assert!(Tensor::stacked(&[3], parts.clone()).is_err());
+    assert!(Tensor::stacked(&[2], vec![part(0), Tensor::zeros(DType::Bf16, vec![3, 2])]).is_err());
+}

@@ -59,6 +59,7 @@ def manifest(data):
     lists = sorted(data.glob("*.json"))
     return {
         "python": sys.version.split()[0],
+        "cpu": torch.backends.cpu.get_cpu_capability(),
         **{p: installed(p) for p in packages},
         "topics": {
             p.stem: {

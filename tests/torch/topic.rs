@@ -26,6 +26,7 @@ pub struct Case {
     pub file: String,
     #[serde(default)]
     pub module: String,
+    #[serde(default = "main")]
     pub func: String,
     #[serde(default)]
     pub dims: BTreeMap<String, i64>,
@@ -45,6 +46,10 @@ pub struct Case {
     /// Why the reference is what it is.
     #[serde(default)]
     pub note: String,
+}
+
+fn main() -> String {
+    "main".into()
 }
 
 /// A topic's cases and their tensors.

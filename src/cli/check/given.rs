@@ -162,7 +162,7 @@ impl Store {
             return Err(self.missing(key, file));
         }
         let (lead, rest) = w.shape.split_at(parts.min(w.shape.len()));
-        let mut whole = Tensor::zeros(w.dtype, w.shape.clone());
+        let mut all = vec![];
         let count: usize = lead.iter().product();
         for i in 0..count {
             let at = index(i, lead);
@@ -176,11 +176,12 @@ impl Store {
                     t.shape()
                 )));
             }
-            let starts: Vec<usize> = at.into_iter().chain(rest.iter().map(|_| 0)).collect();
-            let shape: Vec<usize> = lead.iter().map(|_| 1).chain(rest.iter().copied()).collect();
-            whole.write_block(&starts, &t.reshape(shape));
+            all.push(t);
         }
-        Ok(whole)
+        if all.is_empty() {
+            return Ok(Tensor::zeros(w.dtype, w.shape.clone()));
+        }
+        Tensor::stacked(lead, all).map_err(|e| Lack::Content(format!("`{file}`: {e}")))
     }
 
     fn missing(&self, key: &str, file: &str) -> Lack {

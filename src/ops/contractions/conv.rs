@@ -405,6 +405,11 @@ impl Op for Conv {
         work
     }
 
+    /// False: a padded edge is not that of a block.
+    fn blockwise(&self) -> bool {
+        false
+    }
+
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let out = cx.out(0)?;
         let dtypes = cx.inputs.iter().map(Tensor::dtype).chain([out.dtype]);

@@ -158,6 +158,11 @@ impl Op for GroupedMatMul {
         call.inputs.first().map_or(vec![], |x| vec![Work::point(resource(x.dtype, None), 2)])
     }
 
+    /// False: `ends` tells rows of the whole operand.
+    fn blockwise(&self) -> bool {
+        false
+    }
+
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let (x, w, out) = (cx.input(0)?, cx.input(1)?, cx.out(0)?);
         data::count(&out.shape)?;

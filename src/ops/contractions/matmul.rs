@@ -2,6 +2,7 @@
 
 use crate::ops::support::check::Side;
 use crate::ops::support::contract::{Batch, batched, operand_dtype, resource};
+use crate::ops::support::gemm::Factor;
 use crate::ops::support::prelude::*;
 use crate::ops::support::walk::{Walk, broadcast_strides};
 
@@ -177,8 +178,18 @@ impl Op for MatMul {
         let shape = out.shape.clone();
         data::count(&shape)?;
         Ok(vec![match Class::of([a.dtype(), b.dtype(), out.dtype]) {
-            Class::F32 => f32::store(out.dtype, shape, product::<f32>(cx, &a, &b)),
-            Class::F64 => f64::store(out.dtype, shape, product::<f64>(cx, &a, &b)),
+            Class::F32 => f32::store(
+                out.dtype,
+                shape,
+                match (a.data(), b.data()) {
+                    (Slice::Bf16(x), Slice::Bf16(y)) => product(cx, (&a, x), (&b, y)),
+                    _ => product(cx, (&a, &f32::load(&a)), (&b, &f32::load(&b))),
+                },
+            ),
+            Class::F64 => {
+                let (x, y) = (f64::load(&a), f64::load(&b));
+                f64::store(out.dtype, shape, product(cx, (&a, &x), (&b, &y)))
+            }
             Class::Int => Tensor::from_i64s(out.dtype, shape, integers(cx, &a, &b)),
         }])
     }
@@ -212,12 +223,16 @@ fn pairs(cx: &EvalCx, a: &Tensor, b: &Tensor) -> Vec<(usize, usize)> {
     pairs
 }
 
-fn product<T: Real>(cx: &EvalCx, a: &Tensor, b: &Tensor) -> Vec<T> {
-    let (va, vb) = (T::load(a), T::load(b));
+/// The products of tensors with their elements.
+fn product<T: Factor>(
+    cx: &EvalCx,
+    (a, va): (&Tensor, &[T]),
+    (b, vb): (&Tensor, &[T]),
+) -> Vec<T::Sum> {
     let (rows, cols, transposed) = matrix(cx, a, "transpose_a");
-    let ma = Batch { data: &va, rows, cols, transposed };
+    let ma = Batch { data: va, rows, cols, transposed };
     let (rows, cols, transposed) = matrix(cx, b, "transpose_b");
-    let mb = Batch { data: &vb, rows, cols, transposed };
+    let mb = Batch { data: vb, rows, cols, transposed };
     batched(&ma, &mb, &pairs(cx, a, b), cx.exact_order)
 }
 

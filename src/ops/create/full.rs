@@ -19,17 +19,28 @@ pub fn filled(cx: &EvalCx) -> Result<Tensor, EvalError> {
     data::restride(&one, out.shape.clone(), &vec![0; out.shape.len()], 0)
 }
 
-/// A real value has no place in an integer tensor.
-pub fn check_value(op: &str, call: &Call, d: DType) -> Result<(), OpError> {
-    let Some(n) = call.attrs.num("value") else { return Err(check::missing(op, "value")) };
-    if d.is_float() || n.as_int().is_some() {
+/// Attribute `name`, a number that elements of dtype `d` are set to, must be one of its values,
+/// apart from rounding.
+pub fn check_value(op: &str, call: &Call, name: &str, d: DType) -> Result<(), OpError> {
+    let Some(n) = call.attrs.num(name) else { return Err(check::missing(op, name)) };
+    let shown = n.show(call.vars);
+    if !d.is_float() && n.as_int().is_none() {
+        return Err(OpError::new(
+            Code::BadAttr,
+            format!("`{op}` of {d} takes an integer, found {shown}"),
+        )
+        .at(name, "a real number here"));
+    }
+    let fits = match n.to_float().as_const() {
+        Some(v) if d.is_float() => !v.is_finite() || Tensor::scalar(d, v).get_f64(0).is_finite(),
+        Some(v) => d.holds(v),
+        None => true,
+    };
+    if fits {
         return Ok(());
     }
-    Err(OpError::new(
-        Code::BadAttr,
-        format!("`{op}` of {d} takes an integer, found {}", n.show(call.vars)),
-    )
-    .at("value", "a real number here"))
+    Err(OpError::new(Code::BadAttr, format!("`{op}` of {d} takes a value of {d}, found {shown}"))
+        .at(name, format!("no value of {d}")))
 }
 
 impl Op for Full {
@@ -66,7 +77,7 @@ impl Op for Full {
     fn infer(&self, call: &Call) -> Result<Vec<TensorTy>, OpError> {
         let out = typed("full", call)?;
         if let Some(t) = out.first() {
-            check_value("full", call, t.dtype)?;
+            check_value("full", call, "value", t.dtype)?;
         }
         Ok(out)
     }

@@ -43,7 +43,7 @@ impl Op for FullLike {
 
     fn infer(&self, call: &Call) -> Result<Vec<TensorTy>, OpError> {
         let x = call.input(0)?;
-        check_value("full_like", call, x.dtype)?;
+        check_value("full_like", call, "value", x.dtype)?;
         Ok(vec![TensorTy::new(x.dtype, x.shape.clone())])
     }
 

@@ -175,7 +175,7 @@ impl Op for Bitcast {
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let (x, out) = (cx.input(0)?, cx.out(0)?);
         data::count(&out.shape)?;
-        if let (Data::Bits8(v), DType::Bool) = (x.data(), x.dtype()) {
+        if let (Slice::Bits8(v), DType::Bool) = (x.data(), x.dtype()) {
             return Ok(vec![mask(v, out.shape.clone())?]);
         }
         let to = cx.attrs.dtype("dtype").unwrap_or(out.dtype);

@@ -128,6 +128,11 @@ impl Op for CacheUpdate {
         vec![]
     }
 
+    /// False: the indices tell rows of the whole cache.
+    fn blockwise(&self) -> bool {
+        false
+    }
+
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let (cache, new) = (cx.input(0)?, cx.input(1)?);
         let d = check::axes_of(cx.attrs, "dim", cache.rank())

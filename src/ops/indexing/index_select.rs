@@ -1,5 +1,6 @@
 //! The op `index_select`.
 
+use crate::ops::create::full::check_value;
 use crate::ops::support::gather::{index_list, positions, take_axis, take_axis_or};
 use crate::ops::support::prelude::*;
 
@@ -64,6 +65,7 @@ impl Op for IndexSelect {
         }
         let mut out = check::moved(x, shape);
         if call.attrs.num("fill").is_some() {
+            check_value("index_select", call, "fill", x.dtype)?;
             out.range = None;
         }
         Ok(vec![out])

@@ -72,6 +72,11 @@ impl Op for OneHot {
         vec![Work::point(Resource::Int, 1)]
     }
 
+    /// False: `n` tells the extent of the whole result.
+    fn blockwise(&self) -> bool {
+        false
+    }
+
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let (x, out) = (cx.input(0)?, cx.out(0)?);
         let n = out.shape.last().copied().unwrap_or(0);

@@ -178,7 +178,7 @@ pub fn axis_in(cx: &EvalCx, z: &Tensor) -> usize {
 /// `z` with the elements of `src` in these positions; of several for one, the last stays.
 pub fn put_at(z: &Tensor, src: &Tensor, at: &[usize]) -> Result<Tensor, EvalError> {
     let data = pair_data!(z.data(), src.data(), (z, s) => {
-        let mut v = z.clone();
+        let mut v = z.to_vec();
         for (p, x) in at.iter().zip(s) {
             if let Some(o) = v.get_mut(*p) {
                 *o = *x;

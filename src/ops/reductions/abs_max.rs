@@ -7,8 +7,9 @@ pub static OP: &dyn Op = &Reduce {
     name: "abs_max",
     doc: Doc {
         summary: "The largest magnitude along some axes, or of all.",
-        details: "NaN if any is NaN; 0 for no elements. The scale of a quantizer. One operation \
-                  an element: the magnitude is a modifier of the comparison.",
+        details: "NaN if any is NaN; 0 for no elements; integers wrap as in `abs`. The scale of a \
+                  quantizer. One operation an element: the magnitude is a modifier of the \
+                  comparison.",
         examples: &[
             example(
                 "abs_max(x, dim = 1)",

@@ -80,7 +80,7 @@ impl Op for Pad {
 
     fn infer(&self, call: &Call) -> Result<Vec<TensorTy>, OpError> {
         let (x, margins) = (call.input(0)?, margins(call)?);
-        check_value("pad", call, x.dtype)?;
+        check_value("pad", call, "value", x.dtype)?;
         let axes = x.shape.iter().zip(&margins);
         let shape = axes.map(|(e, [low, high])| low.add(e).add(high)).collect();
         Ok(vec![TensorTy::new(x.dtype, shape)])

@@ -103,6 +103,11 @@ impl Op for RepeatInterleave {
         vec![]
     }
 
+    /// False: `repeats` tells a part of the result.
+    fn blockwise(&self) -> bool {
+        false
+    }
+
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let (x, out) = (cx.input(0)?, cx.out(0)?);
         let d =

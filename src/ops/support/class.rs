@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use super::gemm::Factor;
 use crate::types::dtype::DType;
 use crate::types::value::Tensor;
 
@@ -33,7 +34,8 @@ impl Class {
 
 /// A float that kernels compute in.
 pub trait Real:
-    Copy
+    Factor<Sum = Self>
+    + Copy
     + Default
     + PartialOrd
     + Send

@@ -108,7 +108,7 @@ impl Op for Logic {
 /// The elements of a bool tensor.
 pub fn bools(t: &Tensor) -> Result<&[u8], EvalError> {
     match (t.data(), t.dtype()) {
-        (Data::Bits8(v), DType::Bool) => Ok(v),
+        (Slice::Bits8(v), DType::Bool) => Ok(v),
         (_, d) => Err(EvalError::new(format!("a bool is needed, found {d}"))),
     }
 }

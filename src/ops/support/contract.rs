@@ -4,8 +4,8 @@
 use rayon::prelude::*;
 
 use super::check::{self, Takes};
-use super::class::Real;
-use super::gemm::{Mat, Order, product};
+use super::gemm::{Factor, Mat, Order, product};
+use crate::base::spread::spread;
 use crate::ops::facts::Resource;
 use crate::ops::{Call, OpError};
 use crate::types::dtype::DType;
@@ -56,27 +56,33 @@ impl<T: Copy> Batch<'_, T> {
 }
 
 /// The products of matrices `pairs[i]` of `a` and `b`, one after the other.
-pub fn batched<T: Real>(
+pub fn batched<T: Factor>(
     a: &Batch<T>,
     b: &Batch<T>,
     pairs: &[(usize, usize)],
     exact_order: bool,
-) -> Vec<T> {
+) -> Vec<T::Sum> {
     let size = a.rows * b.cols;
-    let mut out = vec![T::ZERO; pairs.len() * size];
+    let mut out = vec![T::Sum::default(); pairs.len() * size];
     if out.is_empty() {
         return out;
     }
     let work = size.saturating_mul(a.cols);
-    let one =
-        |out: &mut [T], &(i, j): &(usize, usize), order| product(a.mat(i), b.mat(j), out, order);
-    let order = match (exact_order, work < SMALL) {
+    let one = |out: &mut [T::Sum], &(i, j): &(usize, usize), order| {
+        product(a.mat(i), b.mat(j), out, order)
+    };
+    let spread = spread(usize::MAX);
+    let order = match (exact_order, spread && work >= SMALL) {
         (true, _) => Order::Index,
-        (_, true) => Order::One,
-        (_, false) => Order::All,
+        (_, false) => Order::One,
+        (_, true) => Order::All,
     };
     let parts = pairs.len();
-    if parts == 1 || (order == Order::All && parts < 8) || work.saturating_mul(parts) < SMALL {
+    if !spread
+        || parts == 1
+        || (order == Order::All && parts < 8)
+        || work.saturating_mul(parts) < SMALL
+    {
         out.chunks_mut(size).zip(pairs).for_each(|(o, p)| one(o, p, order));
     } else {
         let order = if exact_order { Order::Index } else { Order::One };

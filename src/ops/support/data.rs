@@ -2,7 +2,7 @@
 
 use crate::ops::EvalError;
 use crate::types::dtype::DType;
-use crate::types::value::{Data, Tensor};
+use crate::types::value::{Data, Slice, Tensor};
 
 use super::walk::{Walk, fill, strides};
 
@@ -10,18 +10,18 @@ use super::walk::{Walk, fill, strides};
 macro_rules! map_data {
     ($d:expr, $v:ident => $e:expr) => {
         match $d {
-            Data::F64($v) => Data::F64($e),
-            Data::F32($v) => Data::F32($e),
-            Data::F16($v) => Data::F16($e),
-            Data::Bf16($v) => Data::Bf16($e),
-            Data::Bits8($v) => Data::Bits8($e),
-            Data::I64($v) => Data::I64($e),
-            Data::I32($v) => Data::I32($e),
-            Data::I16($v) => Data::I16($e),
-            Data::I8($v) => Data::I8($e),
-            Data::U64($v) => Data::U64($e),
-            Data::U32($v) => Data::U32($e),
-            Data::U8($v) => Data::U8($e),
+            Slice::F64($v) => Data::F64($e),
+            Slice::F32($v) => Data::F32($e),
+            Slice::F16($v) => Data::F16($e),
+            Slice::Bf16($v) => Data::Bf16($e),
+            Slice::Bits8($v) => Data::Bits8($e),
+            Slice::I64($v) => Data::I64($e),
+            Slice::I32($v) => Data::I32($e),
+            Slice::I16($v) => Data::I16($e),
+            Slice::I8($v) => Data::I8($e),
+            Slice::U64($v) => Data::U64($e),
+            Slice::U32($v) => Data::U32($e),
+            Slice::U8($v) => Data::U8($e),
         }
     };
 }
@@ -30,18 +30,18 @@ macro_rules! map_data {
 macro_rules! pair_data {
     ($a:expr, $b:expr, ($x:ident, $y:ident) => $e:expr) => {
         match ($a, $b) {
-            (Data::F64($x), Data::F64($y)) => Ok(Data::F64($e)),
-            (Data::F32($x), Data::F32($y)) => Ok(Data::F32($e)),
-            (Data::F16($x), Data::F16($y)) => Ok(Data::F16($e)),
-            (Data::Bf16($x), Data::Bf16($y)) => Ok(Data::Bf16($e)),
-            (Data::Bits8($x), Data::Bits8($y)) => Ok(Data::Bits8($e)),
-            (Data::I64($x), Data::I64($y)) => Ok(Data::I64($e)),
-            (Data::I32($x), Data::I32($y)) => Ok(Data::I32($e)),
-            (Data::I16($x), Data::I16($y)) => Ok(Data::I16($e)),
-            (Data::I8($x), Data::I8($y)) => Ok(Data::I8($e)),
-            (Data::U64($x), Data::U64($y)) => Ok(Data::U64($e)),
-            (Data::U32($x), Data::U32($y)) => Ok(Data::U32($e)),
-            (Data::U8($x), Data::U8($y)) => Ok(Data::U8($e)),
+            (Slice::F64($x), Slice::F64($y)) => Ok(Data::F64($e)),
+            (Slice::F32($x), Slice::F32($y)) => Ok(Data::F32($e)),
+            (Slice::F16($x), Slice::F16($y)) => Ok(Data::F16($e)),
+            (Slice::Bf16($x), Slice::Bf16($y)) => Ok(Data::Bf16($e)),
+            (Slice::Bits8($x), Slice::Bits8($y)) => Ok(Data::Bits8($e)),
+            (Slice::I64($x), Slice::I64($y)) => Ok(Data::I64($e)),
+            (Slice::I32($x), Slice::I32($y)) => Ok(Data::I32($e)),
+            (Slice::I16($x), Slice::I16($y)) => Ok(Data::I16($e)),
+            (Slice::I8($x), Slice::I8($y)) => Ok(Data::I8($e)),
+            (Slice::U64($x), Slice::U64($y)) => Ok(Data::U64($e)),
+            (Slice::U32($x), Slice::U32($y)) => Ok(Data::U32($e)),
+            (Slice::U8($x), Slice::U8($y)) => Ok(Data::U8($e)),
             _ => Err(EvalError::new("operands of one op have different element types")),
         }
     };

@@ -1,9 +1,66 @@
 //! Matrix products in f32 and f64 through the `gemm` crate.
 //!
-//! The only unsafe code of the ops: the crate takes raw pointers. [`product`] checks that every
-//! element it may touch lies inside the slices.
+//! Unsafe because the crate takes raw pointers: [`product`] checks that every element it may touch
+//! lies inside the slices. bf16 has kernels of its own.
 
+use std::ops::{AddAssign, Mul};
+
+use half::bf16;
+
+use super::bf16_product;
 use super::class::Real;
+use crate::types::convert as cv;
+
+/// An element of a matrix that products are made of.
+pub trait Factor: Copy + Send + Sync {
+    /// What sums are in.
+    type Sum: Copy + Default + Send + Sync + AddAssign + Mul<Output = Self::Sum>;
+
+    fn widen(self) -> Self::Sum;
+    /// `out = a b`, not in index order.
+    fn library(a: Mat<Self>, b: Mat<Self>, out: &mut [Self::Sum], threads: bool);
+}
+
+impl Factor for f32 {
+    type Sum = f32;
+
+    fn widen(self) -> f32 {
+        self
+    }
+
+    fn library(a: Mat<f32>, b: Mat<f32>, out: &mut [f32], threads: bool) {
+        library(a, b, out, threads);
+    }
+}
+
+impl Factor for f64 {
+    type Sum = f64;
+
+    fn widen(self) -> f64 {
+        self
+    }
+
+    fn library(a: Mat<f64>, b: Mat<f64>, out: &mut [f64], threads: bool) {
+        library(a, b, out, threads);
+    }
+}
+
+impl Factor for bf16 {
+    type Sum = f32;
+
+    fn widen(self) -> f32 {
+        self.to_f32()
+    }
+
+    fn library(a: Mat<bf16>, b: Mat<bf16>, out: &mut [f32], threads: bool) {
+        if bf16_product::few_rows(a, b, out) || bf16_product::product(a, b, out, threads) {
+            return;
+        }
+        let single = |m: &Mat<bf16>| cv::map(m.data, bf16::to_f32);
+        let (x, y) = (single(&a), single(&b));
+        library(a.with(&x), b.with(&y), out, threads);
+    }
+}
 
 /// A matrix inside a slice.
 #[derive(Clone, Copy)]
@@ -16,6 +73,12 @@ pub struct Mat<'a, T> {
 }
 
 impl<T> Mat<'_, T> {
+    /// The same matrix in another slice.
+    fn with<'b, S>(&self, data: &'b [S]) -> Mat<'b, S> {
+        let Mat { rows, cols, row_stride, col_stride, .. } = *self;
+        Mat { data, rows, cols, row_stride, col_stride }
+    }
+
     /// Whether all its elements lie inside the slice.
     fn fits(&self) -> bool {
         let last = self.rows.saturating_sub(1) * self.row_stride
@@ -23,7 +86,7 @@ impl<T> Mat<'_, T> {
         self.rows == 0 || self.cols == 0 || last < self.data.len()
     }
 
-    fn at(&self, r: usize, c: usize) -> Option<&T> {
+    pub fn at(&self, r: usize, c: usize) -> Option<&T> {
         self.data.get(r * self.row_stride + c * self.col_stride)
     }
 }
@@ -41,29 +104,29 @@ pub enum Order {
 
 /// `out = a b`, row-major. An inner extent of 0 gives zeros. The order of a sum depends on the
 /// extents and the processor, never on the number of threads.
-pub fn product<T: Real>(a: Mat<T>, b: Mat<T>, out: &mut [T], order: Order) {
+pub fn product<T: Factor>(a: Mat<T>, b: Mat<T>, out: &mut [T::Sum], order: Order) {
     let (m, n, k) = (a.rows, b.cols, a.cols);
     assert!(
         b.rows == k && out.len() == m * n && a.fits() && b.fits(),
         "product of {m} x {k} and {} x {n}",
         b.rows
     );
-    out.fill(T::ZERO);
+    out.fill(T::Sum::default());
     if m == 0 || n == 0 || k == 0 {
         return;
     }
     if order == Order::Index {
         return index_order(a, b, out);
     }
-    let parallelism = match order {
-        Order::All => gemm::Parallelism::Rayon(0),
-        _ => gemm::Parallelism::None,
-    };
-    library(a, b, out, parallelism);
+    T::library(a, b, out, order == Order::All);
 }
 
 #[allow(unsafe_code)]
-fn library<T: Real>(a: Mat<T>, b: Mat<T>, out: &mut [T], parallelism: gemm::Parallelism) {
+fn library<T: Real>(a: Mat<T>, b: Mat<T>, out: &mut [T], threads: bool) {
+    let parallelism = match threads {
+        true => gemm::Parallelism::Rayon(0),
+        false => gemm::Parallelism::None,
+    };
     // SAFETY: `product` checked that `a` and `b` lie inside their slices and that `out` has m * n
     // elements, which no one else sees; the crate takes f32 and f64, the only `Real`s.
     unsafe {
@@ -92,18 +155,18 @@ fn library<T: Real>(a: Mat<T>, b: Mat<T>, out: &mut [T], parallelism: gemm::Para
 }
 
 /// Each result adds its products one by one in the order of `k`.
-fn index_order<T: Real>(a: Mat<T>, b: Mat<T>, out: &mut [T]) {
+fn index_order<T: Factor>(a: Mat<T>, b: Mat<T>, out: &mut [T::Sum]) {
     for (i, row) in out.chunks_mut(b.cols).enumerate() {
         for k in 0..a.cols {
             let Some(x) = a.at(i, k) else { continue };
             let line = b.data.get(k * b.row_stride..).and_then(|d| d.get(..b.cols));
             if let (1, Some(line)) = (b.col_stride, line) {
-                row.iter_mut().zip(line).for_each(|(o, y)| *o = *o + *x * *y);
+                row.iter_mut().zip(line).for_each(|(o, y)| *o += x.widen() * y.widen());
                 continue;
             }
             for (j, o) in row.iter_mut().enumerate() {
                 if let Some(y) = b.at(k, j) {
-                    *o = *o + *x * *y;
+                    *o += x.widen() * y.widen();
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! What many ops share: checks of operands, domains, and loops over elements.
 
 pub mod access;
+pub mod bf16_product;
 pub mod binary;
 pub mod check;
 pub mod class;
@@ -36,7 +37,7 @@ pub mod prelude {
     pub use crate::types::dtype::DType;
     pub use crate::types::placement::Reduction;
     pub use crate::types::ty::TensorTy;
-    pub use crate::types::value::{Data, Tensor};
+    pub use crate::types::value::{Data, Slice, Tensor};
 }
 
 use super::Example;

@@ -9,7 +9,7 @@
 
 use rayon::prelude::*;
 
-use super::walk::PARALLEL;
+use super::walk::{PARALLEL, spread};
 
 const LANES: usize = 16;
 /// Elements of a block.
@@ -76,7 +76,7 @@ impl<T: Copy + Send + Sync> Monoid<T> {
         if n == 0 {
             return vec![self.identity; rows];
         }
-        if x.len() < PARALLEL {
+        if !spread(x.len()) {
             return x.chunks(n).map(|r| self.row(r)).collect();
         }
         if n > PARALLEL {

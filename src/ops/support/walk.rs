@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-/// From this many elements on, work is spread over threads.
-pub const PARALLEL: usize = 1 << 16;
+pub use crate::base::spread::{PARALLEL, alone, spread};
+
 const CHUNK: usize = 1 << 15;
 
 /// Row-major strides.
@@ -100,10 +100,10 @@ fn add<const N: usize>(off: &mut [isize; N], steps: &[isize; N], times: usize) {
 /// A vector of `len` elements; `f(start, part)` writes a part of it, in parallel when it is long.
 pub fn fill<T: Copy + Default + Send>(len: usize, f: impl Fn(usize, &mut [T]) + Sync) -> Vec<T> {
     let mut out = vec![T::default(); len];
-    if len < PARALLEL {
-        f(0, &mut out);
-    } else {
+    if spread(len) {
         out.par_chunks_mut(CHUNK).enumerate().for_each(|(i, c)| f(i * CHUNK, c));
+    } else {
+        f(0, &mut out);
     }
     out
 }

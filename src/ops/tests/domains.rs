@@ -3,10 +3,11 @@
 use proptest::prelude::*;
 
 use super::run::{Case, concrete, exprs, f32s, i32s, noise, op, ty};
+use crate::ops::cuts::{On, Shape};
 use crate::ops::facts::{Access, AxisAccess, Domain, Per, Resource};
 use crate::ops::registry::OPS;
 use crate::ops::support::access;
-use crate::ops::{Attr, Call, Sub};
+use crate::ops::{Attr, Call, EvalCx, OutTy, Role, Sub};
 use crate::types::dim::{Env, Expr, VarTable};
 use crate::types::dtype::DType;
 use crate::types::value::Tensor;
@@ -45,9 +46,64 @@ fn points(extents: &[i64]) -> Vec<Vec<i64>> {
     })
 }
 
+/// Blocks of the operands along a dimension that may be cut give blocks of the results.
+fn blocks(c: &Case) {
+    let (Ok(whole), true) = (c.results(), c.op.blockwise() && c.op.role() != Role::Create) else {
+        return;
+    };
+    if matches!(c.op.role(), Role::Read | Role::Write) {
+        return;
+    }
+    let (d, _) = domain(c);
+    let shape = Shape::new(d, &Env::default()).unwrap();
+    for dim in shape.free() {
+        let wide = |t: &Tensor| match c.wide && t.dtype().is_float() {
+            true => t.cast(DType::F64),
+            false => t.clone(),
+        };
+        let (cut, n) = (shape.cut(dim, 1).unwrap(), shape.extent(dim));
+        for (from, len) in [(0, 1), (1, n - 1), (n / 2, n - n / 2)] {
+            let part = |t: &Tensor, on: Option<On>| {
+                let (mut starts, mut lens) = (vec![0; t.rank()], t.shape().to_vec());
+                if let Some(on) = on {
+                    (starts[on.axis], lens[on.axis]) = (from * on.unit, len * on.unit);
+                }
+                t.slice_block(&starts, &lens)
+            };
+            let inputs: Vec<Tensor> =
+                c.inputs.iter().zip(&cut.reads).map(|(t, on)| part(&wide(t), *on)).collect();
+            let want: Vec<Tensor> =
+                whole.iter().zip(&cut.writes).map(|(t, on)| part(t, Some(*on))).collect();
+            let outs: Vec<OutTy> = want
+                .iter()
+                .map(|t| OutTy { dtype: t.dtype(), shape: t.shape().to_vec() })
+                .collect();
+            let (attrs, env) = (&c.attrs, &Env::default());
+            let (wide, exact_order) = (c.wide, c.exact_order);
+            let declared: Vec<DType> = c.inputs.iter().map(Tensor::dtype).collect();
+            let declared = &declared;
+            let cx =
+                EvalCx { declared, inputs: &inputs, attrs, env, outs: &outs, wide, exact_order };
+            let name = c.op.name();
+            let got =
+                c.op.eval(&cx).unwrap_or_else(|e| panic!("`{name}` dim {dim}: {}", e.message));
+            for (g, w) in got.iter().zip(&want) {
+                let close = |(x, y): (&f64, &f64)| x == y || (x - y).abs() < 1e-5 || x.is_nan();
+                let same = match c.op.contraction() {
+                    // a library may add in another order
+                    true => g.to_f64s().iter().zip(w.to_f64s().iter()).all(close),
+                    false => g.bit_equal(w),
+                };
+                assert!(same && g.shape() == w.shape(), "`{name}` cut at {from} of dim {dim}");
+            }
+        }
+    }
+}
+
 /// Reads and writes fit their tensors, and the writes reach every element of a result whose
 /// accesses are all known. Every example of a document is held to this as well.
 pub fn check(c: &Case) {
+    blocks(c);
     let (d, outs) = domain(c);
     let name = c.op.name();
     assert_eq!((d.reads.len(), d.writes.len()), (c.inputs.len(), outs.len()), "{name}");

@@ -1,7 +1,9 @@
 //! Reads, writes and orders through indices.
 
 use super::run::{f32s, i32s, op, tensor};
+use crate::ops::Attr;
 use crate::types::dtype::DType;
+use crate::types::num::Num;
 use crate::types::value::Tensor;
 
 const NAN: f64 = f64::NAN;
@@ -18,7 +20,9 @@ fn selections_along_any_axis() {
     assert!(e.contains("index 2 at [2] is outside 0..2"), "{e}");
     let e = op("embedding", &[&i32s(&[1], &[-1]), &x]).error();
     assert!(e.contains("index -1 at [0] is outside 0..2"), "{e}");
-    let filled = op("index_select", &[&x, &i32s(&[2], &[-1, 9])]).num("fill", 7.0).values();
+    let filled = op("index_select", &[&x, &i32s(&[2], &[-1, 9])])
+        .attr("fill", Attr::Num(Num::Int(7.into())))
+        .values();
     assert_eq!(filled, [7.0; 6]);
 }
 

@@ -290,6 +290,26 @@ fn refusals_name_the_argument_and_the_shapes() {
             Code::ShapeMismatch,
             "the axis of `bias` and axis 0 of `w` to agree, found 3 and 4",
         ),
+        (
+            op("full_like", &[&i]).num("value", 0.5),
+            Code::BadAttr,
+            "`full_like` of i32 takes an integer, found 0.5",
+        ),
+        (
+            op("full_like", &[&q]).num("value", 500.0),
+            Code::BadAttr,
+            "takes a value of f8e4m3, found 500",
+        ),
+        (
+            op("pad", &[&tensor(DType::F8e8m0, &[1], &[1.0])]).dims(&[0]),
+            Code::BadAttr,
+            "takes a value of f8e8m0, found 0",
+        ),
+        (
+            op("index_select", &[&i, &i]).num("fill", 1.5),
+            Code::BadAttr,
+            "`index_select` of i32 takes an integer, found 1.5",
+        ),
         (op("grouped_matmul", &[&a, &a, &i]), Code::RankMismatch, "rank 3 as `w`, found f32[2, 3]"),
         (op("grouped_matmul", &[&a, &e, &b]), Code::BadDType, "an integer as `ends`, found f32[4]"),
         (

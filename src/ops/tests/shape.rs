@@ -103,7 +103,7 @@ fn writes_replace_the_window_and_drop_the_rest() {
 fn a_base_that_no_one_else_holds_is_written_in_place() {
     let base = f32s(&[1024], &[0.0; 1024]);
     let at = |t: &Tensor| match t.data() {
-        crate::types::value::Data::F32(v) => v.as_ptr() as usize,
+        crate::types::value::Slice::F32(v) => v.as_ptr() as usize,
         _ => 0,
     };
     let before = at(&base);

@@ -46,7 +46,14 @@ def pairs(g, d, shapes=SHAPES):
     yield "special", s[:, None].contiguous(), s
 
 
-def case(op, expr, d, what, a, b, f, npf, rule=None, ops=None, note=""):
+def like(op, d, what):
+    """The first op that sees the same numbers."""
+    first = {"bool": "where_bool"}.get(d, f"sub_{d}")
+    what = what.removesuffix("_sign")
+    return f"{first}_{what}" if op not in (first.split("_")[0], "wide") and what != "wide" else ""
+
+
+def case(op, expr, d, what, a, b, f, npf, rule=None, note=""):
     if d in ONLY_NUMPY:
         with np.errstate(all="ignore"):
             y, note = torch.from_numpy(np.asarray(npf(a.numpy(), b.numpy()))), NUMPY
@@ -59,28 +66,28 @@ def case(op, expr, d, what, a, b, f, npf, rule=None, ops=None, note=""):
         y = f(a, b)
     inputs = {"a": a, "b": b}
     return Case(f"{op}_{d}_{what}", source(expr, inputs, [y]), inputs, [y], rule or equal(),
-                ops or [op], d, note=note)
+                [op], d, note=note, like=like(op, d, what))
 
 
 def arithmetic():
     for op, expr, f, npf in ARITHMETIC + COMPARISONS:
         for d in FLOATS + ["f8e4m3", "f8e5m2"] + INTS:
-            for what, a, b in pairs(gen(f"{op}_{d}"), d):
+            for what, a, b in pairs(gen(f"binary_{d}"), d):
                 # maximum and minimum of zeros of both signs: PyTorch's sign differs by dtype
                 rule = ulp(0) if op in ("maximum", "minimum") and d[0] in "fb" else equal()
                 yield case(op, expr, d, what, a, b, f, npf, rule)
     for d in ["f8e4m3", "f8e5m2"]:
-        for what, a, b in pairs(gen(f"add_{d}"), d):
+        for what, a, b in pairs(gen(f"binary_{d}"), d):
             yield case("add", "a + b", d, what, a, b, torch.add, np.add)
 
 
 def quotients():
     for d in FLOATS + ["f8e4m3", "f8e5m2"]:
-        for what, a, b in pairs(gen(f"div_{d}"), d):
+        for what, a, b in pairs(gen(f"binary_{d}"), d):
             yield case("div", "a / b", d, what, a, b, div, None)
     for op, expr, f, npf in DIVISIONS:
         for d in INTS:
-            for what, a, b in pairs(gen(f"{op}_{d}"), d):
+            for what, a, b in pairs(gen(f"binary_{d}"), d):
                 b = torch.where(b == 0, torch.ones_like(b), b) if d not in ONLY_NUMPY else \
                     torch.from_numpy(np.where(b.numpy() == 0, b.numpy() + 1, b.numpy()))
                 if d[0] == "i":
@@ -91,9 +98,9 @@ def quotients():
 
 
 def powers():
-    for d in FLOATS:
+    for d in FLOATS + ["f8e4m3", "f8e5m2"]:
         dtype = TORCH[d]
-        for what, a, b in [*pairs(gen(f"pow_{d}"), d),
+        for what, a, b in [*pairs(gen(f"binary_{d}"), d),
                            ("wide", wide(gen(f"pow_wide_{d}"), [4, 6], dtype, -4, 4).abs(),
                             uniform(gen(f"pow_by_{d}"), [6], dtype, 6.0))]:
             if d == "f64":
@@ -102,14 +109,15 @@ def powers():
                 y = rounded(torch.pow(a.double(), b.double()), dtype)
                 inputs = {"a": a, "b": b}
                 yield Case(f"pow_{d}_{what}", source("pow(a, b)", inputs, [y]), inputs, [y],
-                           equal(), ["pow"], note="f64, rounded once")
+                           equal(), ["pow"], note="f64, rounded once",
+                           like=like("pow", d, what) if what != "wide" else "")
             else:
                 yield case("pow", "pow(a, b)", d, what, a, b, torch.pow, None, ulp(1))
 
 
 def logic():
     for op, sign, f in [("and", "&&", torch.logical_and), ("or", "||", torch.logical_or)]:
-        for what, a, b in pairs(gen(op), "bool"):
+        for what, a, b in pairs(gen("binary_bool"), "bool"):
             yield case(op, f"{op}(a, b)", "bool", what, a, b, f, None)
             yield case(op, f"a {sign} b", "bool", f"{what}_sign", a, b, f, None)
 
@@ -117,7 +125,7 @@ def logic():
 def choices():
     for d in FLOATS + ["f8e4m3", "f8e5m2"] + INTS + ["bool"]:
         dtype = TORCH[d]
-        for what, a, b in pairs(gen(f"where_{d}"), d):
+        for what, a, b in pairs(gen(f"binary_{d}"), d):
             full = list(torch.broadcast_shapes(a.shape, b.shape))
             c = integers(gen(f"where_c_{d}_{what}"), full[1:] if what == "outer" else full,
                          torch.bool)
@@ -125,7 +133,7 @@ def choices():
                 if d in ("f8e4m3", "f8e5m2") else torch.where(c, a, b)
             inputs = {"c": c, "a": a, "b": b}
             yield Case(f"where_{d}_{what}", source("where(c, a, b)", inputs, [y]), inputs, [y],
-                       equal(), ["where"])
+                       equal(), ["where"], like=like("where", d, what))
 
 
 BOUNDS = [("both", -0.5, 0.75), ("low", -1.0, None), ("high", None, 0.1), ("crossed", 1.0, -1.0),
@@ -134,14 +142,16 @@ WHOLE_BOUNDS = [("both", 1, 5), ("low", 2, None), ("high", None, 100), ("crossed
 
 
 def clamps():
-    for d in FLOATS + INTS:
+    for d in FLOATS + ["f8e4m3", "f8e5m2"] + INTS:
         dtype = TORCH[d]
-        for what, lo, hi in BOUNDS if d in FLOATS else WHOLE_BOUNDS:
+        for what, lo, hi in WHOLE_BOUNDS if d in INTS else BOUNDS:
             g = gen(f"clamp_{d}_{what}")
-            draw = uniform(g, [3, 4], dtype, 2.0) if d in FLOATS else integers(g, [3, 4], dtype)
+            draw = integers(g, [3, 4], dtype) if d in INTS else uniform(g, [3, 4], dtype, 2.0)
             x = torch.cat([draw.reshape(-1), specials(dtype)])
             if d in ONLY_NUMPY:
                 y = torch.from_numpy(np.clip(x.numpy(), lo, hi))
+            elif d[:2] == "f8":
+                y = cast(torch.clamp(x.to(torch.float32), lo, hi), dtype)
             else:
                 y = torch.clamp(x, lo, hi)
             given = [f"{n} = {v}" for n, v in [("min", lo), ("max", hi)] if v is not None]
@@ -154,6 +164,6 @@ def cases():
     yield from arithmetic()
     yield from quotients()
     yield from powers()
-    yield from logic()
     yield from choices()
+    yield from logic()
     yield from clamps()

@@ -109,15 +109,17 @@ def one(a, b):
 
 def cases():
     for a, _, _ in DTYPES:
+        first = ""
         for b, _, _ in DTYPES:
             if a == b:
                 continue
             x, y, note = one(a, b)
             body = f"cast(x, {b})"
             yield Case(f"cast_{a}_{b}", source(body, {"x": x}, [y]), {"x": x}, [y], equal(),
-                       ["cast"], f"{a} to {b}", note=note)
+                       ["cast"], f"{a} to {b}", note=note, like=first)
+            first = first or f"cast_{a}_{b}"
     for a in ["f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "f8e8m0", "f4e2m1"]:
         x, seen = draw(a)
         y = seen if a in ("f64", "f32") else seen.to(torch.float32)
         yield Case(f"widen_{a}", source("widen(x)", {"x": x}, [y]), {"x": x}, [y], equal(),
-                   ["widen"], a)
+                   ["widen"], a, like=f"cast_{a}_{'f64' if a != 'f64' else 'f32'}")

@@ -27,6 +27,18 @@ WHOLE = [("i64", ""), ("i32", ""), ("i16", ""), ("i16", "i32"), ("i8", "i32"), (
 WEIGHTS = [("f8e8m0", "f32"), ("f4e2m1", "f32")]
 
 
+def like(d, out, name):
+    """The case of the same operands and another `out`, where there is one before."""
+    second = {("f16", "f32"): "", ("bf16", "f32"): "", ("f8e4m3", "bf16"): "f32", ("f8e5m2", "f16"): "f32"}
+    first = second.get((d, out))
+    return "" if first is None else name.replace(f"_{d}{out}_", f"_{d}{first}_", 1)
+
+
+def kinds(d, out):
+    """Exact operands once for each dtype of theirs."""
+    return ["", "_exact"] if not like(d, out, "x") else [""]
+
+
 def swap(x, yes):
     return x.transpose(-1, -2) if yes else x
 
@@ -47,8 +59,8 @@ def products():
         dtype, to = TORCH[d], TORCH[out or d]
         for what, p, q, ta, tb in SHAPES:
             name = f"matmul_{d}{out}_{what}"
-            g = gen(name)
-            for kind in ["", "_exact"]:
+            g = gen(f"matmul_{d}_{what}")
+            for kind in kinds(d, out):
                 if kind:
                     a, b = (integers(g, s, torch.int64, -3, 3).to(torch.float32).to(dtype)
                             for s in (p, q))
@@ -60,7 +72,7 @@ def products():
                 rule = equal() if kind else sum_bound(2 * k, x.abs() @ y.abs(), to, dtype)
                 inputs = {"a": a, "b": b}
                 yield Case(name + kind, source(body(ta, tb, out), inputs, [want]), inputs, [want],
-                           rule, ["matmul"], d, note=TRUTH)
+                           rule, ["matmul"], d, note=TRUTH, like=like(d, out, name + kind))
 
 
 def tf32(x):
@@ -133,8 +145,8 @@ def einsums():
             if d[:2] == "f8" and n % 3:
                 continue
             name = f"einsum_{d}{out}_{n}"
-            g = gen(name)
-            for kind in ["", "_exact"]:
+            g = gen(f"einsum_{d}_{n}")
+            for kind in kinds(d, out):
                 if kind:
                     xs = [integers(g, s, torch.int64, -2, 2).to(torch.float32).to(dtype) for s in shapes]
                 else:
@@ -150,7 +162,7 @@ def einsums():
                 rule = ulp(0) if kind else sum_bound(2 * terms, mags, to, dtype)
                 text = f'einsum("{spec}", {", ".join(names)}{extra})'
                 yield Case(name + kind, source(text, inputs, [want]), inputs, [want], rule,
-                           ["einsum"], d, note=TRUTH)
+                           ["einsum"], d, note=TRUTH, like=like(d, out, name + kind))
 
 
 #: name, x, w, bias, arguments
@@ -172,8 +184,8 @@ def convolutions():
             if d[:2] == "f8" and what in ("dilated", "point", "causal"):
                 continue
             name = f"conv1d_{d}{out}_{what}"
-            g = gen(name)
-            for kind in ["", "_exact"]:
+            g = gen(f"conv1d_{d}_{what}")
+            for kind in kinds(d, out):
                 if kind:
                     draw = [integers(g, s, torch.int64, -2, 2).to(torch.float32).to(dtype)
                             for s in (p, q, q[:1])]
@@ -188,7 +200,41 @@ def convolutions():
                 parts += [f"out = {out}"] if out else []
                 rule = equal() if kind else sum_bound(2 * q[1] * q[2] + 1, mags, to, dtype)
                 yield Case(name + kind, source(f"conv1d({', '.join(parts)})", inputs, [want]),
-                           inputs, [want], rule, ["conv1d"], d, note=TRUTH)
+                           inputs, [want], rule, ["conv1d"], d, note=TRUTH, like=like(d, out, name + kind))
+
+
+PLANES = [
+    ("plain", [2, 3, 5, 6], [4, 3, 3, 2], False, {}),
+    ("stride", [1, 2, 7, 8], [3, 2, 2, 3], True, {"stride": [2, 3], "padding": [1, 0]}),
+    ("dilated", [1, 4, 6, 6], [2, 2, 2, 2], True, {"dilation": [2, 1], "groups": 2, "padding": 1}),
+    ("depthwise", [1, 3, 4, 5], [3, 1, 3, 3], True, {"groups": 3, "padding": 1}),
+    ("point", [2, 3, 1, 2], [2, 3, 1, 1], False, {}),
+    ("empty", [0, 2, 3, 3], [3, 2, 2, 2], True, {}),
+]
+
+
+def planes():
+    for d, out in FLOATS:
+        dtype, to = TORCH[d], TORCH[out or d]
+        for what, p, q, bias, args in PLANES:
+            if d[:2] == "f8" and what in ("dilated", "point"):
+                continue
+            name = f"conv2d_{d}{out}_{what}"
+            g = gen(f"conv2d_{d}_{what}")
+            for kind in kinds(d, out):
+                if kind:
+                    x, w, b = (integers(g, s, torch.int64, -2, 2).to(torch.float32).to(dtype)
+                               for s in (p, q, q[:1]))
+                else:
+                    x, w, b = (uniform(g, s, dtype) for s in (p, q, q[:1]))
+                want = rounded(F.conv2d(wide(x), wide(w), wide(b) if bias else None, **args), to)
+                mags = F.conv2d(wide(x).abs(), wide(w).abs(), wide(b).abs() if bias else None, **args)
+                inputs = {"x": x, "w": w} | ({"b": b} if bias else {})
+                parts = ["x", "w"] + (["bias = b"] if bias else [])
+                parts += [f"{k} = {v}" for k, v in args.items()] + ([f"out = {out}"] if out else [])
+                rule = equal() if kind else sum_bound(2 * q[1] * q[2] * q[3] + 1, mags, to, dtype)
+                yield Case(name + kind, source(f"conv2d({', '.join(parts)})", inputs, [want]),
+                           inputs, [want], rule, ["conv2d"], d, note=TRUTH, like=like(d, out, name + kind))
 
 
 def conv(x, w, b, args):
@@ -205,9 +251,9 @@ def grouped():
         dtype, to = TORCH[d], TORCH[out or d]
         for what, rows, ends, turned in ways:
             name = f"grouped_{d}{out}_{what}"
-            g = gen(name)
+            g = gen(f"grouped_{d}_{what}")
             sizes = [rows, 4], [len(ends), *([3, 4] if turned else [4, 3])]
-            for kind in ["", "_exact"] if dtype.is_floating_point else [""]:
+            for kind in kinds(d, out) if dtype.is_floating_point else [""]:
                 if not dtype.is_floating_point:
                     x, w = (integers(g, s, dtype) for s in sizes)
                 elif kind:
@@ -226,7 +272,7 @@ def grouped():
                 inputs = {"x": x, "w": w, "ends": torch.tensor(ends, dtype=torch.int32)}
                 extra = (", transpose_b = true" if turned else "") + (f", out = {out}" if out else "")
                 yield Case(name + kind, source(f"grouped_matmul(x, w, ends{extra})", inputs, [want]),
-                           inputs, [want], rule, ["grouped_matmul"], d, note=TRUTH)
+                           inputs, [want], rule, ["grouped_matmul"], d, note=TRUTH, like=like(d, out, name + kind))
 
 
 def cases():
@@ -234,4 +280,5 @@ def cases():
     yield from special_products()
     yield from einsums()
     yield from convolutions()
+    yield from planes()
     yield from grouped()

@@ -23,8 +23,8 @@ def draw(g, size, d):
     return uniform(g, size, TORCH[d], 4.0)
 
 
-def case(op, name, body, inputs, outs, rule, d, note=""):
-    return Case(name, source(body, inputs, outs), inputs, outs, rule, [op], d, note=note)
+def case(op, name, body, inputs, outs, rule, d, note="", like=""):
+    return Case(name, source(body, inputs, outs), inputs, outs, rule, [op], d, note=note, like=like)
 
 
 #: x, idx, dim
@@ -42,7 +42,8 @@ def reads():
                 i = integers(g, isize, torch.int64, 0, size[dim] - 1)
                 y = bits(x).gather(dim, i).view(x.dtype)
                 yield case("gather", f"gather_{n}_{d}_{to}", f"gather(x, i, dim = {dim})",
-                           {"x": x, "i": i.to(TORCH[to])}, [y], equal(), d)
+                           {"x": x, "i": i.to(TORCH[to])}, [y], equal(), d,
+                           like=f"gather_{n}_{d}_i64" if to == "i32" else "")
     for n, (size, k, dim) in enumerate(SELECTS):
         for d in ALL if n < 2 else ["bf16", "u8"]:
             g = gen(f"select_{n}_{d}")
@@ -113,6 +114,37 @@ def writes():
                                [y], rule, d, note)
 
 
+def distinct(g, rows, n, shape, dim):
+    """Indices without repetition along an axis; PyTorch leaves open which of two writes stays."""
+    want = list(shape)
+    flat = [torch.randperm(n, generator=g)[: want[dim]] for _ in range(rows)]
+    rest = [s for i, s in enumerate(want) if i != dim % len(want)]
+    at = torch.stack(flat).reshape(*rest, want[dim]) if rows else torch.zeros(*rest, want[dim])
+    return at.movedim(-1, dim).to(torch.int64).contiguous()
+
+
+def copies():
+    ways = [([5, 3], [3, 3], 0), ([2, 6], [2, 4], -1), ([2, 5, 2], [1, 4, 2], 1), ([3, 2], [0, 2], 0)]
+    for n, (size, isize, dim) in enumerate(ways):
+        for d in ALL if n < 2 else ["f32", "i16"]:
+            g = gen(f"scatter_{n}_{d}")
+            z, s = draw(g, size, d), draw(g, isize, d)
+            rows = 1
+            for i, e in enumerate(isize):
+                rows *= e if i != dim % len(isize) else 1
+            i = distinct(g, rows, size[dim], isize, dim)
+            y = bits(z).scatter(dim, i, bits(s)).view(z.dtype)
+            yield case("scatter", f"scatter_{n}_{d}", f"scatter(z, i, s, dim = {dim})",
+                       {"z": z, "i": i.to(torch.int32 if n % 2 else torch.int64), "s": s}, [y], equal(), d)
+            k = isize[dim]
+            ssize = list(size)
+            ssize[dim] = k
+            s, i = draw(g, ssize, d), torch.randperm(size[dim], generator=g)[:k]
+            y = bits(z).index_copy(dim, i, bits(s)).view(z.dtype)
+            yield case("index_copy", f"index_copy_{n}_{d}", f"index_copy(z, i, s, dim = {dim})",
+                       {"z": z, "i": i.to(torch.int32 if n % 2 else torch.int64), "s": s}, [y], equal(), d)
+
+
 def counts():
     for d in INTS:
         for what, size, n in [("row", [12], 5), ("matrix", [3, 4], 9), ("empty", [0], 3)]:
@@ -163,7 +195,8 @@ def orders():
                 extra = (", descending = true" if down else "") + (", dtype = i32" if short else "")
                 yield case("sort", f"sort_{n}_{d}_{what}",
                            f"let (v, i) = sort(x, dim = {dim}{extra}); (v, i)", {"x": x},
-                           [y, i.to(torch.int32) if short else i], equal(), d)
+                           [y, i.to(torch.int32) if short else i], equal(), d,
+                           like=f"sort_{n}_{d}_up" if down else "")
             i = torch.sort(key(x, d), dim=dim, descending=True, stable=True)[1]
             k = (size[dim] + 1) // 2
             i = i.narrow(dim, 0, k).contiguous()
@@ -171,7 +204,8 @@ def orders():
             extra = ", dtype = i32" if n else ""
             yield case("topk", f"topk_{n}_{d}",
                        f"let (v, i) = topk(x, k = {k}, dim = {dim}{extra}); (v, i)", {"x": x},
-                       [y, i.to(torch.int32) if n else i], equal(), d, TIES)
+                       [y, i.to(torch.int32) if n else i], equal(), d, TIES,
+                       f"sort_{n}_{d}_up")
 
 
 def caches():
@@ -190,6 +224,7 @@ def caches():
 def cases():
     yield from reads()
     yield from writes()
+    yield from copies()
     yield from counts()
     yield from orders()
     yield from caches()

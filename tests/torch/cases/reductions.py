@@ -7,7 +7,7 @@ Where every partial sum is exact, on small whole numbers and on integers, all bi
 import numpy as np
 import torch
 
-from common import (FLOATS, INTS, TORCH, UNIT, Case, accumulates, close, equal, gen, integers,
+from common import (FLOATS, INTS, TORCH, UNIT, Case, accumulates, cast, close, equal, gen, integers,
                     rounded, signed, source, specials, sum_bound, ulp, uniform)
 
 #: name, shape, dims (all where None), keepdim
@@ -41,11 +41,11 @@ def count(x, dims):
     return int(np.prod([x.shape[d] for d in axes(x, dims)]))
 
 
-def case(op, d, what, x, y, dims, keep, rule, note="", out=""):
+def case(op, d, what, x, y, dims, keep, rule, note="", out="", like=""):
     extra = f"out = {out}" if out else ""
     tag = f"_{out}" if out else ""
     return Case(f"{op}_{d}_{what}{tag}", source(call(op, dims, keep, extra), {"x": x}, [y]),
-                {"x": x}, [y], rule, [op], d, note=note)
+                {"x": x}, [y], rule, [op], d, note=note, like=like)
 
 
 def small(g, size, dtype):
@@ -58,22 +58,27 @@ def sums():
         dtype = TORCH[d]
         outs = [""] if d in ("f64", "f32") else ["f32"] if d[:2] == "f8" else ["", "f32"]
         for what, size, dims, keep in [*WAYS, NOTHING]:
-            g = gen(f"sum_{d}_{what}")
             for out in outs:
                 to = TORCH[out or d]
-                for kind, x in [("", uniform(g, size, dtype)), ("_exact", small(g, size, dtype))]:
+                tag = f"_{outs[0]}" if outs[0] else ""
+                first = lambda op, kind="": f"{op}_{d}_{what}{kind}{tag}" if (op, out) != (
+                    "sum", outs[0]) else ""
+                g = gen(f"sum_{d}_{what}")
+                draws = [("", uniform(g, size, dtype)), ("_exact", small(g, size, dtype))]
+                for kind, x in draws if out == outs[0] else draws[:1]:
                     w = x.to(torch.float64)
                     at = axes(x, dims)
                     y = rounded(w.sum(at, keep), to)
                     mags = w.abs().sum(at)
                     rule = equal() if kind else sum_bound(count(x, dims), mags, to, dtype)
-                    yield case("sum", d, what + kind, x, y, dims, keep, rule, TRUTH, out)
-                x = uniform(g, size, dtype)
+                    yield case("sum", d, what + kind, x, y, dims, keep, rule, TRUTH, out,
+                               first("sum", kind))
+                x = uniform(gen(f"sum_{d}_{what}"), size, dtype)
                 w, n = x.to(torch.float64), count(x, dims)
                 y = rounded(w.mean(at, keep), to)
                 mags = w.abs().sum(at) / max(n, 1)
                 yield case("mean", d, what, x, y, dims, keep,
-                           sum_bound(n + 1, mags, to, dtype), TRUTH, out)
+                           sum_bound(n + 1, mags, to, dtype), TRUTH, out, f"sum_{d}_{what}{tag}")
                 x = uniform(g, size, torch.float32).sign().mul(0.9).add(
                     uniform(g, size, torch.float32, 0.2)).to(dtype)
                 y = rounded(x.to(torch.float64).prod(1, keep) if dims == [1] or dims == [-1]
@@ -82,7 +87,8 @@ def sums():
                 rule = close((n + 1) * acc + 2 * UNIT[to], torch.finfo(to).smallest_normal,
                              f"{n} factors, each product rounded by {acc:.3g}, then to {out or d};"
                              " what is below the least normal number loses digits")
-                yield case("prod", d, what, x, y, dims, keep, rule, TRUTH, out)
+                yield case("prod", d, what, x, y, dims, keep, rule, TRUTH, out,
+                           first("prod") if out != outs[0] else "")
 
 
 def product(w, at, keep):
@@ -107,7 +113,8 @@ def whole():
             y = w.sum(axes(x, dims), keep).to(narrow).view(to)
             yield case("sum", d, what, x, y, dims, keep, equal(), "wraps", out)
             y = product(w, axes(x, dims), keep).to(narrow).view(to)
-            yield case("prod", d, what, x, y, dims, keep, equal(), "wraps", out)
+            yield case("prod", d, what, x, y, dims, keep, equal(), "wraps", out,
+                       f"sum_{d}_{what}" + (f"_{out}" if out else ""))
 
 
 def extremes():
@@ -139,8 +146,9 @@ def extreme(d, what, x, dims, keep, at):
         high, low, big = w.amax(at, keep), w.amin(at, keep), w.abs().amax(at, keep)
         high, low, big = (t.to(x.dtype) for t in (high, low, big))
     yield case("max", d, what, x, high, dims, keep, rule, note)
-    yield case("min", d, what, x, low, dims, keep, rule, note)
-    yield case("abs_max", d, what, x, big, dims, keep, rule, note)
+    first = f"max_{d}_{what}"
+    yield case("min", d, what, x, low, dims, keep, rule, note, like=first)
+    yield case("abs_max", d, what, x, big, dims, keep, rule, note, like=first)
 
 
 def nothing():
@@ -178,7 +186,8 @@ def places():
                     y = y.to(torch.int32) if to else y
                     yield Case(f"{op}_{d}_{what}{to}",
                                source(call(op, [dim], keep, extra), {"x": x}, [y]), {"x": x}, [y],
-                               equal(), [op], d, note="the lowest index of equal elements")
+                               equal(), [op], d, note="the lowest index of equal elements",
+                               like=f"argmax_{d}_{what}" if op + to != "argmax" else "")
     for d in ["f32", "i32"]:
         x = integers(gen(f"argall_{d}"), [4, 5], torch.int64, -9, 9).to(TORCH[d])
         for op, best in [("argmax", x.max()), ("argmin", x.min())]:
@@ -203,16 +212,17 @@ def bools():
 def scans():
     ways = [("row", [3, 7], 1), ("column", [6, 2], 0), ("middle", [2, 5, 3], -2), ("empty", [0, 4], 1),
             ("long", [1, 300], -1)]
-    for d in FLOATS + INTS:
+    f8 = ["f8e4m3", "f8e5m2"]
+    for d in FLOATS + f8 + INTS:
         dtype = TORCH[d]
-        out = {"i8": "i32", "u8": "u32", "f16": "f32"}.get(d, "")
+        out = {"i8": "i32", "u8": "u32", "f16": "f32", "f8e4m3": "f32", "f8e5m2": "bf16"}.get(d, "")
         to = TORCH[out or d]
         for what, size, dim in ways:
             g = gen(f"cumsum_{d}_{what}")
             draws = [("", uniform(g, size, dtype)), ("_exact", small(g, size, dtype))] \
-                if d in FLOATS else [("", integers(g, size, dtype))]
+                if d in FLOATS + f8 else [("", integers(g, size, dtype))]
             for kind, x in draws:
-                if d in FLOATS:
+                if d in FLOATS + f8:
                     w = x.to(torch.float64)
                     y = rounded(w.cumsum(dim), to)
                     rule = equal() if kind else sum_bound(size[dim], w.abs().sum(dim), to, dtype)
@@ -224,19 +234,19 @@ def scans():
                 extra = f", out = {out}" if out else ""
                 body = f"cumsum(x, dim = {dim}{extra})"
                 yield Case(f"cumsum_{d}_{what}{kind}", source(body, {"x": x}, [y]), {"x": x}, [y],
-                           rule, ["cumsum"], d, note=TRUTH if d in FLOATS else "wraps")
+                           rule, ["cumsum"], d, note=TRUTH if d[0] in "bf" else "wraps")
 
 
 def logs():
-    for d in FLOATS:
+    for d in FLOATS + ["f8e4m3", "f8e5m2"]:
         dtype = TORCH[d]
         for what, size, dims, keep in [*WAYS, NOTHING]:
             for kind, x in [("", uniform(gen(f"lse_{d}_{what}"), size, dtype, 8.0)),
-                            ("_inf", torch.full(size, -torch.inf, dtype=dtype))]:
-                if kind and what != "row":
+                            ("_inf", torch.full(size, -torch.inf).to(dtype))]:
+                if kind and (what != "row" or d == "f8e4m3"):
                     continue
                 w, n = x.to(torch.float64), max(count(x, dims), 1)
-                y = rounded(torch.logsumexp(w, axes(x, dims), keep), dtype)
+                y = cast(torch.logsumexp(w, axes(x, dims), keep), dtype)
                 acc = accumulates(dtype)
                 atol = (n + 40) * acc * (1 + 2 * UNIT[dtype])
                 rule = close(2 * UNIT[dtype] + acc, atol,

@@ -9,7 +9,7 @@ that it works on.
 import torch
 import torch.nn.functional as F
 
-from common import (UNIT, Case, cast, close, equal, gen, integers, rounded, sum_bound, ulp, uniform)
+from common import (UNIT, Case, cast, close, equal, gen, rounded, sum_bound, ulp, uniform)
 
 BF16, F16, F32, F64 = torch.bfloat16, torch.float16, torch.float32, torch.float64
 U16, U8 = UNIT[F16], UNIT[BF16]

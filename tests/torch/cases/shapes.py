@@ -1,6 +1,7 @@
 """Ops that only move elements, on the bits of every dtype: one row an expression."""
 
 import torch
+import torch.nn.functional as F
 
 from common import DTYPES, TORCH, Case, equal, f4, gen, integers, source
 
@@ -19,6 +20,10 @@ MOVES = [
     ("flip", "flip(x, dim = 0)", [[5, 2]], lambda x: x.flip(0)),
     ("flip", "flip(x, dim = [0, -1])", [[3, 2, 4]], lambda x: x.flip([0, -1])),
     ("flip", "flip(x, dim = 1)", [[2, 1, 2]], lambda x: x.flip(1)),
+    ("pad", "pad(x, dim = -1, low = 2, high = 4)", [[3, 4]], lambda x: F.pad(x, (2, 4))),
+    ("pad", "pad(x, dim = [0, 2], low = [1, 0], high = [0, 3])", [[2, 3, 1]],
+     lambda x: F.pad(x, (0, 3, 0, 0, 1, 0))),
+    ("pad", "pad(x, dim = 0, low = 0, high = 2)", [[0, 4]], lambda x: F.pad(x, (0, 0, 0, 2))),
     ("repeat_interleave", "repeat_interleave(x, 3, dim = 0)", [[2, 4]],
      lambda x: x.repeat_interleave(3, 0)),
     ("repeat_interleave", "repeat_interleave(x, 2, dim = -1)", [[3, 5]],
@@ -94,7 +99,23 @@ def fits(d, t):
     return d != "f4e2m1" or (t.dim() > 0 and t.shape[-1] % 2 == 0 and t.numel() > 0)
 
 
+def padded():
+    """Padding with a value."""
+    for d, value in [("f32", -0.5), ("bf16", float("-inf")), ("i8", -7), ("u64", 9), ("f16", 1.5)]:
+        x = typed(bits(gen(f"pad_value_{d}"), [2, 3], d), d)
+        number = torch.tensor([value], dtype=torch.float64).to(TORCH[d])
+        y = F.pad(as_bits(x), (1, 2), value=int(as_bits(number)[0])).view(TORCH[d])
+        body = f"pad(x, dim = 1, low = 1, high = 2, value = {value})"
+        yield Case(f"pad_value_{d}", source(body, {"x": x}, [y]), {"x": x}, [y], equal(), ["pad"], d)
+
+
+def as_bits(t):
+    width = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return t.view(width[t.dtype.itemsize])
+
+
 def cases():
+    yield from padded()
     seen = {}
     for op, expr, shapes, f in MOVES:
         n = seen[op] = seen.get(op, -1) + 1
@@ -102,6 +123,8 @@ def cases():
             name = f"{op}_{n}_{d}"
             g = gen(name)
             xs = [bits(g, s, d) for s in shapes]
+            if op == "pad" and d == "f8e8m0":
+                continue  # it has no zero to pad with
             ys = f(*xs)
             ys = list(ys) if isinstance(ys, tuple) else [ys]
             if not all(fits(d, t) for t in [*xs, *ys]):

@@ -75,6 +75,11 @@ def eager(f, x):
     return f(x) if x.dtype.itemsize > 1 else cast(f(x.to(torch.float32)), x.dtype)
 
 
+def like(op, d, what):
+    """All ops see the same numbers, which the first of them has."""
+    return f"abs_{d}_{what}" if op != "abs" else ""
+
+
 def narrow(dtype):
     """f8 is reached through f32, as the op computes it."""
     return torch.float32 if dtype.itemsize == 1 else dtype
@@ -83,11 +88,10 @@ def narrow(dtype):
 def floats():
     for op, f in EXACT:
         for d in FLOATS + NARROW[2:]:
-            g = gen(f"{op}_{d}")
-            for what, x in draws(g, TORCH[d], 6.0):
+            for what, x in draws(gen(f"unary_{d}"), TORCH[d], 6.0):
                 y = eager(f, x)
                 yield Case(f"{op}_{d}_{what}", source(f"{op}(x)", {"x": x}, [y]), {"x": x}, [y],
-                           equal(), [op], note=OVERFLOW if d == "f8e4m3" else "")
+                           equal(), [op], note=OVERFLOW if d == "f8e4m3" else "", like=like(op, d, what))
 
 
 def transcendental():
@@ -95,8 +99,7 @@ def transcendental():
         kind = "_tanh" if "approximate" in expr else ""
         truth = exact or f
         for d in FLOATS + NARROW[2:]:
-            g = gen(f"{op}{kind}_{d}")
-            for what, x in draws(g, TORCH[d], 6.0):
+            for what, x in draws(gen(f"unary_{d}"), TORCH[d], 6.0):
                 if d in NARROW and exact is None:
                     y, rule, why = eager(f, x), ulp(1), "PyTorch's own result"
                 elif d == "f64":
@@ -105,26 +108,27 @@ def transcendental():
                     y = cast(rounded(truth(x.to(torch.float64)), narrow(x.dtype)), x.dtype)
                     rule, why = (equal() if d == "f32" else ulp(1)), "f64, rounded once"
                 yield Case(f"{op}{kind}_{d}_{what}", source(expr, {"x": x}, [y]), {"x": x}, [y],
-                           rule, [op], note=f"{why}; {note}" if note else why)
+                           rule, [op], note=f"{why}; {note}" if note else why,
+                           like=like(op, d, what))
 
 
 def whole():
     for op, f, unsigned in WHOLE:
         for d in INTS:
             dtype = TORCH[d]
-            g = gen(f"{op}_{d}")
+            g = gen(f"unary_{d}")
             for what, x in [("plain", integers(g, [2, 5], dtype)), ("special", specials(dtype))]:
                 y = unsigned(signed(x)).view(dtype) if d[0] == "u" else f(x)
                 yield Case(f"{op}_{d}_{what}", source(f"{op}(x)", {"x": x}, [y]), {"x": x}, [y],
-                           equal(), [op])
+                           equal(), [op], like=like(op, d, what))
 
 
 def predicates():
     for d in FLOATS + NARROW[2:]:
-        for what, x in draws(gen(f"is_nan_{d}"), TORCH[d], 6.0):
+        for what, x in draws(gen(f"unary_{d}"), TORCH[d], 6.0):
             y = torch.isnan(x)
             yield Case(f"is_nan_{d}_{what}", source("is_nan(x)", {"x": x}, [y]), {"x": x}, [y],
-                       equal(), ["is_nan"], d)
+                       equal(), ["is_nan"], d, like=like("is_nan", d, what))
     for what, shape in [("row", [5]), ("matrix", [2, 3]), ("empty", [0]), ("scalar", [])]:
         x = integers(gen(f"not_{what}"), shape, torch.bool)
         for form, body in [("name", "not(x)"), ("sign", "!x")]:

@@ -1,0 +1,185 @@
+//! Runs a group of nodes block by block.
+//!
+//! Blocks run in parallel, each through all nodes; what leaves the group is written into place.
+//! A group that meets a buffer with bookkeeping, or that fails, runs node by node instead, so that
+//! messages tell indices of whole values.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use super::fail::Res;
+use super::frame::{Frame, Slot};
+use super::plan::TileGroup;
+use super::run::Cx;
+use super::tiles::Places;
+use super::value::Val;
+use super::window::unravel;
+use crate::graph::{NodeId, NodeKind, ValueId};
+use crate::ops::{EvalCx, OutTy, Role, alone};
+use crate::types::canvas::{Canvas, Part};
+use crate::types::dtype::DType;
+use crate::types::value::Tensor;
+
+/// Starts and extents of a block.
+type Block = (Vec<usize>, Vec<usize>);
+
+/// A group with what it needs while its blocks run.
+struct Run<'r> {
+    group: &'r TileGroup,
+    frame: &'r Frame<'r>,
+    outside: HashMap<ValueId, Tensor>,
+    shapes: HashMap<ValueId, OutTy>,
+    /// How many blocks each cut makes.
+    counts: Vec<usize>,
+}
+
+impl Cx<'_> {
+    pub fn tiles(&self, frame: &mut Frame, group: &TileGroup) -> Res<()> {
+        if let Some(made) = self.blocks(frame, group) {
+            for (v, t) in made {
+                frame.slots.insert(v, Slot::One(Val::plain(t)));
+            }
+            group.tiles.nodes.iter().for_each(|n| self.tick(self.g.node(*n).label()));
+            return Ok(());
+        }
+        for (n, dies) in group.tiles.nodes.iter().zip(&group.dies) {
+            self.node(frame, *n, &[])?;
+            self.tick(self.g.node(*n).label());
+            let made = |v: &&ValueId| self.made_by(group, **v);
+            for v in dies.iter().filter(made) {
+                frame.slots.remove(v);
+            }
+        }
+        Ok(())
+    }
+
+    fn made_by(&self, group: &TileGroup, v: ValueId) -> bool {
+        group.tiles.nodes.iter().any(|n| self.g.node(*n).outputs.contains(&v))
+    }
+
+    /// The values that leave the group; `None` where it cannot run in blocks.
+    fn blocks(&self, frame: &Frame, group: &TileGroup) -> Option<Vec<(ValueId, Tensor)>> {
+        let mut outside = HashMap::new();
+        let mut shapes = HashMap::new();
+        for n in &group.tiles.nodes {
+            let node = self.g.node(*n);
+            for v in node.inputs.iter().filter(|v| !shapes.contains_key(*v)) {
+                let val = frame.get(*v, &self.g.meshes)?;
+                if val.gaps.is_some() || val.trace.is_some() {
+                    return None;
+                }
+                outside.insert(*v, val.tensor);
+            }
+            for (k, v) in node.outputs.iter().enumerate() {
+                shapes.insert(*v, self.out_ty(frame, node, k).ok()?);
+            }
+        }
+        let counts: Vec<usize> = group.tiles.cuts.iter().map(|(n, t)| n.div_ceil(*t)).collect();
+        let run = Run { group, frame, outside, shapes, counts };
+        let total: usize = run.counts.iter().product();
+        let mut canvases = vec![];
+        for v in &group.exports {
+            let ty = run.shapes.get(v)?;
+            canvases.push(Canvas::new(ty.dtype, ty.shape.clone())?);
+        }
+        let mut parts: Vec<Vec<Part>> = (0..total).map(|_| vec![]).collect();
+        for (v, canvas) in group.exports.iter().zip(&mut canvases) {
+            let (ty, at) = (run.shapes.get(v)?, group.tiles.at.get(v)?);
+            let blocks: Vec<Block> = (0..total).map(|i| run.block(i, at, &ty.shape)).collect();
+            for (all, part) in parts.iter_mut().zip(canvas.parts(&blocks)?) {
+                all.push(part);
+            }
+        }
+        let done = |(i, mut parts): (usize, Vec<Part>)| alone(|| self.one(&run, i, &mut parts));
+        parts.into_par_iter().enumerate().map(done).collect::<Option<()>>()?;
+        let whole = canvases.into_iter().map(Canvas::finish);
+        Some(group.exports.iter().copied().zip(whole).collect())
+    }
+
+    /// Runs one block through all nodes.
+    fn one(&self, run: &Run, i: usize, parts: &mut [Part]) -> Option<()> {
+        let mut have: HashMap<ValueId, Tensor> = HashMap::new();
+        for (n, dies) in run.group.tiles.nodes.iter().zip(&run.group.dies) {
+            self.step(run, i, *n, &mut have)?;
+            for v in &self.g.node(*n).outputs {
+                if let Some(k) = run.group.exports.iter().position(|e| e == v)
+                    && !parts.get_mut(k)?.put(have.get(v)?)
+                {
+                    return None;
+                }
+            }
+            for v in dies {
+                have.remove(v);
+            }
+        }
+        Some(())
+    }
+
+    fn step(
+        &self,
+        run: &Run,
+        i: usize,
+        n: NodeId,
+        have: &mut HashMap<ValueId, Tensor>,
+    ) -> Option<()> {
+        let node = self.g.node(n);
+        let NodeKind::Op { op, attrs } = &node.kind else { return None };
+        let mut inputs = vec![];
+        for v in &node.inputs {
+            if !have.contains_key(v) {
+                let whole = run.outside.get(v)?;
+                let (starts, lens) = run.block(i, run.group.tiles.at.get(v)?, whole.shape());
+                let full = lens == whole.shape();
+                let part = if full { whole.clone() } else { whole.slice_block(&starts, &lens) };
+                have.insert(*v, part);
+            }
+            inputs.push(have.get(v)?.clone());
+        }
+        if matches!(op.role(), Role::Reshard | Role::Complete) {
+            have.insert(*node.outputs.first()?, inputs.pop()?);
+            return Some(());
+        }
+        let mut outs = vec![];
+        for v in &node.outputs {
+            let ty = run.shapes.get(v)?;
+            let (_, shape) = run.block(i, run.group.tiles.at.get(v)?, &ty.shape);
+            outs.push(OutTy { dtype: ty.dtype, shape });
+        }
+        let declared: Vec<DType> = node.inputs.iter().map(|v| self.g.ty(*v).dtype).collect();
+        let cx = EvalCx {
+            inputs: &inputs,
+            declared: &declared,
+            attrs,
+            env: &run.frame.env,
+            outs: &outs,
+            wide: self.opts.wide,
+            exact_order: self.opts.exact_order,
+        };
+        let got = op.eval(&cx).ok()?;
+        for ((v, t), o) in node.outputs.iter().zip(got).zip(&outs) {
+            if t.dtype() != o.dtype || t.shape() != o.shape {
+                return None;
+            }
+            have.insert(*v, t);
+        }
+        Some(())
+    }
+}
+
+impl Run<'_> {
+    /// The block of a value in block `i` of the group.
+    fn block(&self, i: usize, at: &Places, shape: &[usize]) -> Block {
+        let (mut starts, mut lens) = (vec![0; shape.len()], shape.to_vec());
+        let index = unravel(i, &self.counts);
+        for ((on, (n, t)), k) in at.iter().zip(&self.group.tiles.cuts).zip(index) {
+            if let Some(on) = on
+                && let (Some(s), Some(l)) = (starts.get_mut(on.axis), lens.get_mut(on.axis))
+            {
+                *s = k * t * on.unit;
+                *l = (*t).min(n - k * t) * on.unit;
+            }
+        }
+        (starts, lens)
+    }
+}

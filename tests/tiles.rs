@@ -1,0 +1,164 @@
+//! Values that run block by block are the same as values computed whole. A run that keeps every
+//! value gathers nothing, so it is the other side.
+
+use tilefoundry::eval::{Options, evaluate, shape_of};
+use tilefoundry::graph::Graph;
+use tilefoundry::session::{MemorySources, Session, Targets};
+use tilefoundry::types::dim::Env;
+use tilefoundry::types::dtype::DType;
+use tilefoundry::types::value::Tensor;
+
+fn with_graph(body: &str, f: impl FnOnce(&Graph)) {
+    let text = format!(
+        "use std::nn::{{attention, layer_norm, log_softmax, rms_norm, rope, softmax}};\n\
+         module M {{ target \"nvidia.h200_sxm\";\n entry func main{body} }}"
+    );
+    let sources = MemorySources::one("m.tf", text);
+    let session = Session::open(&sources, "m.tf", &[], Targets::default());
+    let root = session.roots()[0];
+    let compiled = session.compile(root);
+    let Some(g) = compiled.graph.as_ref() else { panic!("{:#?}", session.diagnostics_of(root)) };
+    f(g);
+}
+
+fn inputs(g: &Graph) -> Vec<Tensor> {
+    let mut seed = 7u64;
+    let mut draw = move || {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        seed >> 40
+    };
+    let one = |p: &tilefoundry::graph::Param| {
+        let shape = shape_of(g, p.value, &Env::default()).unwrap();
+        let n: usize = shape.iter().product();
+        match g.ty(p.value).dtype {
+            DType::I32 => {
+                Tensor::from_i64s(DType::I32, shape, (0..n).map(|_| (draw() % 5) as i64).collect())
+            }
+            d => {
+                let v = (0..n).map(|_| draw() as f64 / (1u64 << 22) as f64 - 2.0).collect();
+                Tensor::from_f64s(d, shape, v)
+            }
+        }
+    };
+    g.params.iter().map(one).collect()
+}
+
+/// Every value of a run in blocks and of one that keeps all values.
+fn both(body: &str, tolerance: f64) {
+    with_graph(body, |g| {
+        let x = inputs(g);
+        let env = Env::default();
+        let tiled = evaluate(g, &env, &x, &Options::default()).unwrap();
+        let keep = g.values().map(|(v, _)| v).collect();
+        let plain = evaluate(g, &env, &x, &Options { keep, ..Options::default() }).unwrap();
+        for (a, b) in tiled.outputs.iter().zip(&plain.outputs) {
+            if tolerance == 0.0 {
+                assert!(a.bit_equal(b), "{body}");
+                continue;
+            }
+            let (a, b) = (a.to_f64s(), b.to_f64s());
+            let worst = a.iter().zip(b.iter()).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+            assert!(worst <= tolerance, "{body}: differs by {worst}");
+        }
+        // one thread and several give the same bits
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let again = pool.install(|| evaluate(g, &env, &x, &Options::default())).unwrap();
+            assert!(again.outputs.iter().zip(&tiled.outputs).all(|(a, b)| a.bit_equal(b)));
+        }
+    });
+}
+
+#[test]
+fn elementwise_chains_and_rows() {
+    for t in ["f32", "f16", "bf16"] {
+        both(&format!("(x: {t}[300, 257]) -> {t}[300, 257] {{ softmax(x) }}"), 0.0);
+        both(&format!("(x: {t}[300, 257]) -> {t}[300, 257] {{ softmax(x, dim = 0) }}"), 0.0);
+        both(&format!("(x: {t}[80001], y: {t}[80001]) -> {t}[80001] {{ relu(x * y + x) }}"), 0.0);
+        both(
+            &format!(
+                "(x: {t}[3, 90, 310], w: {t}[310], b: {t}[310]) -> {t}[3, 90, 310] {{ \
+                 layer_norm(rms_norm(x, w), w, b) * exp(x) }}"
+            ),
+            0.0,
+        );
+    }
+    both("(x: f64[3, 90, 310]) -> f64[3, 90, 310] { log_softmax(x, dim = 1) }", 0.0);
+}
+
+#[test]
+fn sizes_that_are_not_multiples() {
+    // more blocks than one, the last one shorter
+    both("(x: f32[70001, 9]) -> f32[70001] { sum(exp(x) + 1.0, dim = -1) }", 0.0);
+    both("(x: f32[9, 70001]) -> f32[70001] { sum(exp(x) + 1.0, dim = 0) }", 0.0);
+    both("(x: f32[400000]) -> (f32, f32[400000]) { let y = x * 2.0; (max(y), y - 1.0) }", 0.0);
+}
+
+#[test]
+fn views_between() {
+    both(
+        "(x: f32[40, 50, 64]) -> f32[2000, 32] { \
+         let y = relu(flatten(x, start = 0, end = 1)); \
+         let (a, b) = split(y * 3.0, [32, 32], dim = -1); silu(a) * b }",
+        0.0,
+    );
+    both(
+        "(x: f32[60, 40, 50]) -> f32[50, 40, 60] { \
+         exp(transpose(x * 2.0, [2, 1, 0])) - 1.0 }",
+        0.0,
+    );
+    both(
+        "(x: f32[60, 2000]) -> f32[60, 20, 100] { \
+         let y = unflatten(x + 1.0, [20, 100], dim = 1); y / sum(y, dim = 1, keepdim = true) }",
+        0.0,
+    );
+    both(
+        "(x: f32[500, 1], y: f32[300]) -> f32[500, 300] { \
+         expand(x * 2.0, [500, 300]) * y + concat([y, y], dim = 0)[0..300] }",
+        0.0,
+    );
+}
+
+#[test]
+fn attention_in_blocks() {
+    let f = |t: &str, more: &str| {
+        format!(
+            "(q: {t}[2, 130, 8, 32], k: {t}[2, 150, 2, 32], v: {t}[2, 150, 2, 24]) -> \
+             {t}[2, 130, 8, 24] {{ attention(q, k, v{more}) }}"
+        )
+    };
+    both(&f("f32", ""), 1e-5);
+    both(&f("f32", ", causal = true"), 1e-5);
+    both(&f("f64", ", causal = true"), 1e-13);
+    // one unit in the last place of a bf16 around 2
+    both(&f("bf16", ", causal = true"), 2f64.powi(-6));
+}
+
+#[test]
+fn a_layer_of_a_model() {
+    both(
+        "(h: bf16[100, 256], ln: bf16[256], wq: bf16[256, 256], wk: bf16[128, 256], \
+         cos: f32[100, 32], sin: f32[100, 32]) -> bf16[100, 256] { \
+         let x = rms_norm(h, ln); \
+         let q = rope(reshape(matmul(x, wq, transpose_b = true), [100, 8, 32]), cos, sin); \
+         let k = rope(reshape(matmul(x, wk, transpose_b = true), [100, 4, 32]), cos, sin); \
+         h + reshape(attention(q, k, k, causal = true), [100, 256]) }",
+        2f64.powi(-3),
+    );
+}
+
+#[test]
+fn a_failure_tells_the_index_of_the_whole_value() {
+    let body = "(x: f32[90, 700], i: i32[90, 700]) -> f32[90, 700] { \
+                gather(x * 2.0, i + 1, dim = 1) }";
+    with_graph(body, |g| {
+        let env = Env::default();
+        let mut x = inputs(g);
+        x[1].write_block(&[77, 3], &Tensor::from_i64s(DType::I32, vec![1, 1], vec![699]));
+        let keep = g.values().map(|(v, _)| v).collect();
+        let a = evaluate(g, &env, &x, &Options::default()).unwrap_err();
+        let b = evaluate(g, &env, &x, &Options { keep, ..Options::default() }).unwrap_err();
+        assert_eq!(a.message, b.message);
+        assert!(a.message.contains("700"), "{}", a.message);
+    });
+}
