@@ -1,6 +1,7 @@
 //! Functions of neural networks, composed of ops. They are generic in dtype and leading axes,
 //! compute in f32 (in f64 for f64), and round once at the end unless they say otherwise.
 
+// named here too, beside the functions that a layer uses with it
 use std::attention::{attention};
 
 /// `exp(x)` along an axis, divided by its sum: `softmax(x: T[..])` keeps the shape.
