@@ -7,8 +7,9 @@ pub static OP: &dyn Op = &Reduce {
     name: "abs_max",
     doc: Doc {
         summary: "The largest magnitude along some axes, or of all.",
-        details: "NaN if any is NaN; 0 for no elements. The scale of a quantizer. One operation \
-                  an element: the magnitude is a modifier of the comparison.",
+        details: "NaN if any is NaN; 0 for no elements; integers wrap as in `abs`. The scale of a \
+                  quantizer. One operation an element: the magnitude is a modifier of the \
+                  comparison.",
         examples: &[
             example(
                 "abs_max(x, dim = 1)",
@@ -26,7 +27,8 @@ pub static OP: &dyn Op = &Reduce {
     kind: Reduction::Max,
     f32s: Some(monoid!(0.0, |a: f32, b: f32| if b > a || b.is_nan() { b } else { a })),
     f64s: Some(monoid!(0.0, |a: f64, b: f64| if b > a || b.is_nan() { b } else { a })),
-    ints: Some(monoid!(0, |a: i64, b: i64| a.max(b))),
+    // in the order of the dtype; magnitudes wrap as those of `abs` do
+    ints: Some(monoid!(i64::MIN, |a: i64, b: i64| a.max(b))),
     mean: false,
     out: false,
     empty: true,

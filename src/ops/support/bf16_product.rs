@@ -250,7 +250,7 @@ mod unit {
                 let line = from.data.get(at..at + kc).unwrap_or(&[]);
                 let (pairs, last) = line.as_chunks::<2>();
                 let slots = to.iter_mut().skip(i).step_by(R);
-                let last = last.first().map(|x| bits(x));
+                let last = last.first().map(&bits);
                 let all = pairs.iter().map(|[x, y]| bits(x) | bits(y) << 16).chain(last);
                 slots.zip(all).for_each(|(o, p)| *o = p);
             }

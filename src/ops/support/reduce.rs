@@ -146,6 +146,17 @@ impl Reduce {
     }
 }
 
+/// The magnitudes of integers, in their own dtype: that of the least wraps to itself.
+fn magnitudes(x: &Tensor) -> Tensor {
+    match x.dtype().is_signed() {
+        true => {
+            let v = x.to_i64s().iter().map(|v| v.wrapping_abs()).collect();
+            Tensor::from_i64s(x.dtype(), x.shape().to_vec(), v)
+        }
+        false => x.clone(),
+    }
+}
+
 impl Op for Reduce {
     fn name(&self) -> &'static str {
         self.name
@@ -228,12 +239,12 @@ impl Op for Reduce {
             }
             Class::Int => {
                 let m = self.ints.as_ref().ok_or_else(|| self.refuse(x.dtype()))?;
-                let signed = x.dtype() != DType::U64;
                 let ordered = matches!(self.kind, Reduction::Max | Reduction::Min);
-                let v = fold(m, x, &gone, |x| match self.abs && signed {
-                    true => chunks::i64s(x, ordered).map(i64::wrapping_abs),
-                    false => chunks::i64s(x, ordered),
-                })?;
+                if self.abs && x.is_empty() {
+                    return Ok(vec![Tensor::zeros(out.dtype, shape)]);
+                }
+                let x = if self.abs { &magnitudes(x) } else { x };
+                let v = fold(m, x, &gone, |x| chunks::i64s(x, ordered))?;
                 match ordered {
                     true => store_ordered(out.dtype, shape, v),
                     false => Tensor::from_i64s(out.dtype, shape, v),
