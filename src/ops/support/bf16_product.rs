@@ -5,7 +5,8 @@
 //! operands are packed so that the innermost loop reads them in order, and a tile of the result
 //! stays in registers. Each sum goes over the inner extent in order, in blocks of [`KC`] that start
 //! from 0 and are added up; it depends on neither the other extents nor the threads. The unit
-//! takes subnormal numbers as 0, so operands with subnormal elements are left to the caller.
+//! takes subnormal numbers as 0 and gives 0 for them, so operands that have some, or whose products
+//! may add up to one, are left to the caller.
 //!
 //! A few rows times a matrix are bound by the reading of the matrix, so that is read once, as it
 //! is, on any processor.
@@ -92,14 +93,13 @@ fn rows(x: &[f32], b: Mat<bf16>, first: usize, out: &mut [f32]) {
     }
 }
 
-/// `out = a b` by the processor's unit for bf16; false where it has none or an operand has
-/// subnormal elements.
+/// `out = a b` by the processor's unit for bf16; false where it has none or would lose subnormal
+/// numbers.
 pub fn product(a: Mat<bf16>, b: Mat<bf16>, out: &mut [f32], threads: bool) -> bool {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx512bf16")
         && std::arch::is_x86_feature_detected!("avx512bw")
-        && !subnormal(a.data)
-        && !subnormal(b.data)
+        && stay_normal(a.data, b.data)
     {
         unit::product(a, b, out, threads);
         return true;
@@ -108,21 +108,31 @@ pub fn product(a: Mat<bf16>, b: Mat<bf16>, out: &mut [f32], threads: bool) -> bo
     false
 }
 
+/// Whether all elements and all sums of their products are normal or 0. An element of exponent e is
+/// a multiple of 2^(e - 7), so with exponents of at least -112 together all products, and so their
+/// sums, are multiples of 2^-126, the least normal f32.
 #[cfg(target_arch = "x86_64")]
-fn subnormal(x: &[bf16]) -> bool {
-    let any = |part: &[bf16]| {
+fn stay_normal(a: &[bf16], b: &[bf16]) -> bool {
+    let (a, b) = (least_exponent(a), least_exponent(b));
+    a > 0 && b > 0 && a + b >= 2 * 127 - 112
+}
+
+/// The biased exponent of the element next to 0, which is 0 for a subnormal one; 512 where all
+/// elements are 0.
+#[cfg(target_arch = "x86_64")]
+fn least_exponent(x: &[bf16]) -> u16 {
+    // without its sign and less 1, a 0 is larger than all others
+    let least = |part: &[bf16]| {
         pulp::Arch::new().dispatch(|| {
-            let is = |x: &bf16| {
-                let b = x.to_bits();
-                (b & 0x7f80 == 0) & (b & 0x7f != 0)
-            };
-            part.chunks(4096).any(|c| c.iter().fold(false, |s, x| s | is(x)))
+            let key = |x: &bf16| (x.to_bits() & 0x7fff).wrapping_sub(1);
+            part.iter().fold(u16::MAX, |m, x| m.min(key(x)))
         })
     };
-    match spread(x.len()) {
-        true => x.par_chunks(1 << 16).any(any),
-        false => any(x),
-    }
+    let key = match spread(x.len()) {
+        true => x.par_chunks(1 << 16).map(least).min().unwrap_or(u16::MAX),
+        false => least(x),
+    };
+    key.checked_add(1).map_or(512, |magnitude| magnitude >> 7)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -437,13 +447,34 @@ mod tests {
         }
     }
 
+    /// Where the processor has the unit, it takes what it can give exactly, and nothing else.
     #[test]
-    fn subnormal_operands_are_left_to_the_caller() {
-        let tiny = vec![bf16::from_bits(1); 16];
-        let ones = vec![bf16::ONE; 16];
-        let mat = |data| Mat { data, rows: 4, cols: 4, row_stride: 4, col_stride: 1 };
-        let mut out = vec![0.0; 16];
-        assert!(!product(mat(&tiny), mat(&ones), &mut out, false));
-        assert!(!product(mat(&ones), mat(&tiny), &mut out, false));
+    fn subnormal_numbers_are_left_to_the_caller() {
+        fn mat(data: &[bf16]) -> Mat<'_, bf16> {
+            Mat { data, rows: 4, cols: 4, row_stride: 4, col_stride: 1 }
+        }
+        let takes = |x: f64, y: f64| {
+            // zeros do not count
+            let of = |v: f64| {
+                let mut all = vec![bf16::ZERO; 16];
+                all[5] = bf16::from_f64(v);
+                all
+            };
+            let (a, b, mut out) = (of(x), of(y), vec![0.0; 16]);
+            product(mat(&a), mat(&b), &mut out, false)
+        };
+        let (one, two) = (takes(1.0, 1.0), 2f64);
+        for (x, y, exact) in [
+            (two.powi(-130), 1.0, false),
+            (1.0, -two.powi(-130), false),
+            (two.powi(-126), two.powi(14), true),
+            (two.powi(-126), two.powi(13), false),
+            (two.powi(-56), -two.powi(-56), true),
+            (-two.powi(-56), two.powi(-57), false),
+            (0.0, two.powi(-120), true),
+            (f64::INFINITY, 1.0, true),
+        ] {
+            assert_eq!(takes(x, y), one && exact, "{x} {y}");
+        }
     }
 }

@@ -148,13 +148,11 @@ impl Reduce {
 
 /// The magnitudes of integers, in their own dtype: that of the least wraps to itself.
 fn magnitudes(x: &Tensor) -> Tensor {
-    match x.dtype().is_signed() {
-        true => {
-            let v = x.to_i64s().iter().map(|v| v.wrapping_abs()).collect();
-            Tensor::from_i64s(x.dtype(), x.shape().to_vec(), v)
-        }
-        false => x.clone(),
+    if !x.dtype().is_signed() {
+        return x.clone();
     }
+    let v = x.to_i64s().iter().map(|v| v.wrapping_abs()).collect();
+    Tensor::from_i64s(x.dtype(), x.shape().to_vec(), v)
 }
 
 impl Op for Reduce {
@@ -239,12 +237,14 @@ impl Op for Reduce {
             }
             Class::Int => {
                 let m = self.ints.as_ref().ok_or_else(|| self.refuse(x.dtype()))?;
-                let ordered = matches!(self.kind, Reduction::Max | Reduction::Min);
-                if self.abs && x.is_empty() {
+                if self.abs && extent(true) == 0 {
                     return Ok(vec![Tensor::zeros(out.dtype, shape)]);
                 }
-                let x = if self.abs { &magnitudes(x) } else { x };
-                let v = fold(m, x, &gone, |x| chunks::i64s(x, ordered))?;
+                let ordered = matches!(self.kind, Reduction::Max | Reduction::Min);
+                let v = match self.abs {
+                    true => fold(m, &magnitudes(x), &gone, |x| chunks::i64s(x, ordered))?,
+                    false => fold(m, x, &gone, |x| chunks::i64s(x, ordered))?,
+                };
                 match ordered {
                     true => store_ordered(out.dtype, shape, v),
                     false => Tensor::from_i64s(out.dtype, shape, v),

@@ -1,11 +1,12 @@
 """Products. The reference is the f64 product rounded once; PyTorch's order of accumulation is not
 defined, so that random operands are compared within a bound derived from the number of terms, and
-small whole numbers, whose sums are exact in any order, bit by bit."""
+small whole numbers, whose sums are exact in any order, bit by bit; but for the sign of a zero, since
+a sum may start at +0 or at its first product."""
 
 import torch
 import torch.nn.functional as F
 
-from common import (TORCH, Case, equal, f4, gen, integers, rounded, source,
+from common import (TORCH, Case, cast, equal, f4, gen, integers, rounded, source, specials,
                     sum_bound, ulp, uniform)
 
 #: name, a, b, transpose_a, transpose_b
@@ -69,10 +70,37 @@ def products():
                 x, y = swap(wide(a), ta), swap(wide(b), tb)
                 k = x.shape[-1]
                 want = rounded(x @ y, to)
-                rule = equal() if kind else sum_bound(2 * k, x.abs() @ y.abs(), to, dtype)
+                rule = ulp(0) if kind else sum_bound(2 * k, x.abs() @ y.abs(), to, dtype)
                 inputs = {"a": a, "b": b}
                 yield Case(name + kind, source(body(ta, tb, out), inputs, [want]), inputs, [want],
                            rule, ["matmul"], d, note=TRUTH, like=like(d, out, name + kind))
+
+
+def extremes():
+    """Rows of one element that is subnormal, infinite, NaN or the largest: all sums are exact."""
+    for d, out in FLOATS:
+        dtype, to = TORCH[d], TORCH[out or d]
+        s = specials(dtype)
+        for k in [1, 4, 33]:
+            a = torch.zeros([len(s), k])
+            a = a.to(dtype)
+            a.view(torch.uint8).reshape(len(s), k, -1)[:, k // 2] = s.view(torch.uint8).reshape(len(s), -1)
+            g = gen(f"matmul_special_{d}_{k}")
+            b = integers(g, [k, 3], torch.int64, 1, 3).to(torch.float32).to(dtype)
+            want = cast(wide(a) @ wide(b), to)
+            inputs = {"a": a, "b": b}
+            name = f"matmul_{d}{out}_special_{k}"
+            yield Case(name, source(body(False, False, out), inputs, [want]), inputs, [want], ulp(0),
+                       ["matmul"], d, note=TRUTH, like=like(d, out, name))
+    # products below the least normal f32, of operands that are normal
+    for d in ["f32", "bf16"]:
+        a = torch.tensor([[2.0**-70, 0, 2.0**-64], [2.0**-100, 2.0**-126, 0]], dtype=TORCH[d])
+        a = a.repeat(4, 1)
+        b = torch.tensor([[2.0**-70, 2.0**-40], [1.5, 0.5], [2.0**-66, 2.0**-75]], dtype=TORCH[d])
+        want = rounded(wide(a) @ wide(b), torch.float32)
+        inputs = {"a": a, "b": b}
+        yield Case(f"matmul_{d}_tiny", source(body(False, False, "f32"), inputs, [want]), inputs,
+                   [want], ulp(0), ["matmul"], d, note=TRUTH)
 
 
 def tf32(x):
@@ -158,7 +186,6 @@ def einsums():
                 extra = f", out = {out}" if out else ""
                 terms = sum(max(s) for s in shapes) if shapes else 1
                 mags = torch.einsum(spec, *[w.abs() for w in ws])
-                # a product without a sum keeps -0 in PyTorch; here every result starts at +0
                 rule = ulp(0) if kind else sum_bound(2 * terms, mags, to, dtype)
                 text = f'einsum("{spec}", {", ".join(names)}{extra})'
                 yield Case(name + kind, source(text, inputs, [want]), inputs, [want], rule,
@@ -198,7 +225,7 @@ def convolutions():
                 parts = ["x", "w"] + (["bias = b"] if bias else [])
                 parts += [f"{k} = {str(v).lower()}" for k, v in args.items()]
                 parts += [f"out = {out}"] if out else []
-                rule = equal() if kind else sum_bound(2 * q[1] * q[2] + 1, mags, to, dtype)
+                rule = ulp(0) if kind else sum_bound(2 * q[1] * q[2] + 1, mags, to, dtype)
                 yield Case(name + kind, source(f"conv1d({', '.join(parts)})", inputs, [want]),
                            inputs, [want], rule, ["conv1d"], d, note=TRUTH, like=like(d, out, name + kind))
 
@@ -232,7 +259,7 @@ def planes():
                 inputs = {"x": x, "w": w} | ({"b": b} if bias else {})
                 parts = ["x", "w"] + (["bias = b"] if bias else [])
                 parts += [f"{k} = {v}" for k, v in args.items()] + ([f"out = {out}"] if out else [])
-                rule = equal() if kind else sum_bound(2 * q[1] * q[2] * q[3] + 1, mags, to, dtype)
+                rule = ulp(0) if kind else sum_bound(2 * q[1] * q[2] * q[3] + 1, mags, to, dtype)
                 yield Case(name + kind, source(f"conv2d({', '.join(parts)})", inputs, [want]),
                            inputs, [want], rule, ["conv2d"], d, note=TRUTH, like=like(d, out, name + kind))
 
@@ -268,7 +295,9 @@ def grouped():
                 join = torch.cat([a @ b for a, b in parts])
                 want = rounded(join, to) if dtype.is_floating_point else join.to(to)
                 mags = torch.cat([a.abs() @ b.abs() for a, b in parts])
-                rule = sum_bound(8, mags, to, dtype) if dtype.is_floating_point and not kind else equal()
+                rule = ulp(0) if kind else equal()
+                if dtype.is_floating_point and not kind:
+                    rule = sum_bound(8, mags, to, dtype)
                 inputs = {"x": x, "w": w, "ends": torch.tensor(ends, dtype=torch.int32)}
                 extra = (", transpose_b = true" if turned else "") + (f", out = {out}" if out else "")
                 yield Case(name + kind, source(f"grouped_matmul(x, w, ends{extra})", inputs, [want]),
@@ -277,6 +306,7 @@ def grouped():
 
 def cases():
     yield from products()
+    yield from extremes()
     yield from special_products()
     yield from einsums()
     yield from convolutions()
