@@ -8,17 +8,22 @@
 //!   last line `[exit status 1]`.
 //! - every `tf` block compiles, or its comments `// error[TF0201]` name what is reported.
 //!
-//! The pages of ops and of diagnostics are generated from the registry and the list of codes.
+//! The pages of ops, of the standard library and of diagnostics are generated from the registry,
+//! the doc comments of `stdlib/*.tf` and the list of codes.
 //! `TF_UPDATE=1 cargo test --test docs` rewrites outputs and pages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use tilefoundry::base::SourceMap;
 use tilefoundry::diag::{Code, render_text};
+use tilefoundry::hir::load::STD;
 use tilefoundry::ops::registry::OPS;
 use tilefoundry::ops::{DefaultValue, Op, Param, ParamKind};
 use tilefoundry::session::{MemorySources, Session, Targets};
+use tilefoundry::syntax::ast::ItemKind;
+use tilefoundry::syntax::parser::parse;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -299,6 +304,30 @@ fn ops_page() -> Result<(), Failed> {
     generated("ops.md", out)
 }
 
+/// Modules and functions of the standard library, with their doc comments.
+fn stdlib_page() -> Result<(), Failed> {
+    let mut out = String::from(
+        "# Standard library\n\nGenerated from the doc comments of `stdlib/*.tf`. The library is written in the language, so a function\ncosts what its body costs, and a program reads it with `use std::nn::{rms_norm, rope};`. A parameter\nwith a default is given by name, and may be left out.\n\n",
+    );
+    let mut modules: Vec<_> = STD.iter().collect();
+    modules.sort();
+    for (module, text) in modules {
+        let id = SourceMap::default().add(*module, *text);
+        let file = parse(id, text).file;
+        out += &format!("## `std::{module}`\n\n{}\n\n", file.doc.unwrap_or_default().trim());
+        for item in &file.items {
+            let ItemKind::Func(f) = &item.kind else { continue };
+            let Some(doc) = &item.doc else {
+                return Err(format!("`std::{module}::{}` has no doc comment", f.name.text).into());
+            };
+            let header = &text[f.header.range()];
+            out += &format!("### `{}`\n\n{}\n\n", f.name.text, doc.trim());
+            out += &format!("```text\n{header}\n```\n\n");
+        }
+    }
+    generated("stdlib.md", out)
+}
+
 fn diagnostics_page() -> Result<(), Failed> {
     let mut out = String::from(
         "# Diagnostics\n\nGenerated from the list of codes; `tilefoundry explain CODE` prints one.\n\n",
@@ -366,6 +395,7 @@ fn main() {
     let args = Arguments::from_args();
     let mut trials = vec![
         Trial::test("ops_page", ops_page),
+        Trial::test("stdlib_page", stdlib_page),
         Trial::test("diagnostics_page", diagnostics_page),
         Trial::test("contributing", contributing),
         Trial::test("summary", summary),

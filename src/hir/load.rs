@@ -36,7 +36,11 @@ pub trait Sources {
 }
 
 /// The standard library, by module name.
-pub static STD: &[(&str, &str)] = &[("nn", include_str!("../../stdlib/nn.tf"))];
+pub static STD: &[(&str, &str)] = &[
+    ("attention", include_str!("../../stdlib/attention.tf")),
+    ("moe", include_str!("../../stdlib/moe.tf")),
+    ("nn", include_str!("../../stdlib/nn.tf")),
+];
 
 struct Loader<'a> {
     sources: &'a dyn Sources,

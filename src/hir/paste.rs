@@ -73,12 +73,23 @@ impl Elab<'_> {
         let old_cx = std::mem::replace(&mut self.cx, cx);
         let old_scope = self.scope;
         self.scope = self.g.add_scope(f.name.text.clone(), old_scope, span);
+        // the user's call of the library, which calls within the library belong to
+        let call = match (p.is_library(f.name.span.file), p.is_library(span.file)) {
+            (true, false) => Some(span),
+            (true, true) => self.g.scope(old_scope).call,
+            _ => None,
+        };
+        self.g.set_call(self.scope, call);
         let old_hints = std::mem::take(&mut self.hints);
         let hint_count = self.push_hints_of(p.item(r).map_or(&[], |i| &i.hints));
         self.calls.push(r);
         self.frames.push(Frame { names: vec![], function: true });
+        let reported = self.diags.len();
         let bound = self.bind_params(f, vals, span);
         let out = if bound { self.block_result(f) } else { Val::Error };
+        if call == Some(span) {
+            self.show_at_call(reported, &f.name.text, span);
+        }
         let new: Vec<Val> = targets
             .iter()
             .map(|(i, _)| {
@@ -98,6 +109,15 @@ impl Elab<'_> {
             self.assign_value(target, v, span);
         }
         out
+    }
+
+    /// Shows what was reported inside a library function at the user's call of it.
+    fn show_at_call(&mut self, reported: usize, name: &str, call: Span) {
+        let p = self.p;
+        let inside = |d: &Diagnostic| d.span().is_some_and(|s| p.is_library(s.file));
+        for d in self.diags.iter_mut().skip(reported).filter(|d| inside(d)) {
+            *d = d.clone().at_call(call, name);
+        }
     }
 
     /// Whether two arguments are written alike, blanks apart.
