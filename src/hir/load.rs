@@ -36,7 +36,11 @@ pub trait Sources {
 }
 
 /// The standard library, by module name.
-pub static STD: &[(&str, &str)] = &[("nn", include_str!("../../stdlib/nn.tf"))];
+pub static STD: &[(&str, &str)] = &[
+    ("nn", include_str!("../../stdlib/nn.tf")),
+    ("quant", include_str!("../../stdlib/quant.tf")),
+    ("ssm", include_str!("../../stdlib/ssm.tf")),
+];
 
 struct Loader<'a> {
     sources: &'a dyn Sources,

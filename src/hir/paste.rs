@@ -5,7 +5,7 @@ use super::calls::root_name;
 use super::elab::{Cx, Elab, Frame};
 use super::value::{Binding, Instance, Val};
 use crate::base::Span;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Label};
 use crate::ops::Sub;
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::dim::{Decision, Expr};
@@ -77,8 +77,11 @@ impl Elab<'_> {
         let hint_count = self.push_hints_of(p.item(r).map_or(&[], |i| &i.hints));
         self.calls.push(r);
         self.frames.push(Frame { names: vec![], function: true });
-        let bound = self.bind_params(f, vals, span);
+        let reported = self.diags.len();
+        let bound =
+            self.bind_params(f, vals, span) && f.ret.as_ref().is_none_or(|t| self.result_exists(t));
         let out = if bound { self.block_result(f) } else { Val::Error };
+        self.report_at_call(reported, &f.name.text, span);
         let new: Vec<Val> = targets
             .iter()
             .map(|(i, _)| {
@@ -98,6 +101,28 @@ impl Elab<'_> {
             self.assign_value(target, v, span);
         }
         out
+    }
+
+    /// What the library reports of its own text is about the call that reached it: that becomes
+    /// the place, and the library's text a label.
+    fn report_at_call(&mut self, from: usize, name: &str, call: Span) {
+        let sources = &self.p.sources;
+        let library = |s: Span| sources.get(s.file).is_some_and(|f| f.name.starts_with("std::"));
+        if library(call) {
+            return;
+        }
+        for d in self.diags.iter_mut().skip(from) {
+            if let Some(first) = d.labels.first_mut()
+                && library(first.span)
+            {
+                if first.text.is_empty() {
+                    first.text = "found here".to_string();
+                }
+                d.labels.insert(0, Label { span: call, text: format!("in this call of `{name}`") });
+                // the library is not the caller's to edit
+                d.fix = None;
+            }
+        }
     }
 
     /// Whether two arguments are written alike, blanks apart.
@@ -239,9 +264,11 @@ impl Elab<'_> {
 
     /// Binds parameters and generics in the callee's frame. False where a type does not fit.
     fn bind_params(&mut self, f: &ast::Func, vals: Vec<Option<(Val, Span)>>, span: Span) -> bool {
-        // numbers that are attributes or extents are seen by the types of the others
+        // attributes and extents are seen by the types of the others
         for (q, v) in f.params.iter().zip(&vals) {
-            if let Some((v @ (Val::Num(_) | Val::Bool(_) | Val::Str(_) | Val::Mesh(_)), _)) = v {
+            if let Some((v, _)) = v
+                && is_compile_time(v)
+            {
                 self.bind_name(q, v.clone(), None);
             }
         }
@@ -250,20 +277,24 @@ impl Elab<'_> {
         if !self.bind_generics(f, &given) {
             return false;
         }
-        // a default may use the generics
-        let mut vals: Vec<(Val, Span)> = f
-            .params
-            .iter()
-            .zip(vals)
-            .map(|(q, v)| match (v, &q.default) {
+        // a default may use the generics and what stands before it
+        let mut all = vec![];
+        for (q, v) in f.params.iter().zip(vals) {
+            all.push(match (v, &q.default) {
                 (Some(v), _) => v,
-                (None, Some(d)) => (self.expr(d), d.span),
+                (None, Some(d)) => {
+                    let v = self.expr(d);
+                    if is_compile_time(&v) {
+                        self.bind_name(q, v.clone(), None);
+                    }
+                    (v, d.span)
+                }
                 (None, None) => (Val::Error, span),
-            })
-            .collect();
+            });
+        }
         let mut ok = true;
-        for (q, (v, s)) in f.params.iter().zip(&mut vals) {
-            match self.check_param(f, q, v.clone(), *s) {
+        for (q, (v, s)) in f.params.iter().zip(all) {
+            match self.check_param(f, q, v, s) {
                 Some((val, place)) => self.bind_name(q, val, place),
                 None => ok = false,
             }
@@ -285,6 +316,11 @@ impl Elab<'_> {
             span: q.name.span,
         });
     }
+}
+
+/// What a parameter's name may stand for in the types of the others.
+fn is_compile_time(v: &Val) -> bool {
+    matches!(v, Val::Num(_) | Val::Bool(_) | Val::Str(_) | Val::Mesh(_) | Val::DType(_))
 }
 
 /// The argument of a parameter, by name or position.
