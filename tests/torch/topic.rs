@@ -1,0 +1,162 @@
+//! Committed cases: reading and running them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use tilefoundry::diag::{Diagnostic, render_short};
+use tilefoundry::eval::{Options, evaluate};
+use tilefoundry::hir::load::Sources;
+use tilefoundry::session::{MemorySources, Selection, Session, Targets, points};
+use tilefoundry::tensorio;
+use tilefoundry::types::value::Tensor;
+
+use crate::judge::{Rule, Verdict, judge};
+
+/// One program, as a topic's list has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    pub name: String,
+    /// The text of a whole file.
+    #[serde(default)]
+    pub source: String,
+    /// Or a file below the repository's root.
+    #[serde(default)]
+    pub file: String,
+    #[serde(default)]
+    pub module: String,
+    pub func: String,
+    #[serde(default)]
+    pub dims: BTreeMap<String, i64>,
+    #[serde(default)]
+    pub consts: BTreeMap<String, serde_json::Value>,
+    pub ops: Vec<String>,
+    pub dtype: String,
+    pub inputs: Vec<String>,
+    pub rules: Vec<Rule>,
+    /// Why the reference is what it is.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// A topic's cases and their tensors.
+pub struct Topic {
+    pub cases: Vec<Case>,
+    tensors: HashMap<String, Tensor>,
+}
+
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub fn folder() -> PathBuf {
+    root().join("tests/torch")
+}
+
+/// The names of all topics that are committed.
+pub fn topics() -> Vec<String> {
+    let list = std::fs::read_dir(folder().join("data")).into_iter().flatten().flatten();
+    let mut names: Vec<String> = list
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|x| x == "json"))
+        .filter_map(|p| Some(p.file_stem()?.to_str()?.to_string()))
+        .collect();
+    names.sort();
+    names
+}
+
+impl Topic {
+    pub fn read(name: &str) -> Result<Topic, String> {
+        let data = folder().join("data");
+        let list = data.join(format!("{name}.json"));
+        let text = std::fs::read(&list).map_err(|e| format!("{}: {e}", list.display()))?;
+        let cases =
+            serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", list.display()))?;
+        let named =
+            tensorio::read(&data.join(format!("{name}.safetensors"))).map_err(|e| e.to_string())?;
+        let tensors = named.into_iter().filter_map(|t| Some((t.name?, t.tensor))).collect();
+        Ok(Topic { cases, tensors })
+    }
+
+    fn tensor(&self, name: &str) -> Result<&Tensor, String> {
+        self.tensors.get(name).ok_or_else(|| format!("there is no tensor `{name}`"))
+    }
+
+    /// Compiles and evaluates a case, and judges each of its results.
+    ///
+    /// # Errors
+    /// It does not compile or evaluate, or its results are of other types.
+    pub fn run(&self, c: &Case) -> Result<Vec<Verdict>, String> {
+        let got = self.evaluate(c)?;
+        if got.len() != c.rules.len() {
+            return Err(format!("got {} results, expected {}", got.len(), c.rules.len()));
+        }
+        let one = |(i, (t, rule)): (usize, (&Tensor, &Rule))| {
+            let expected = self.tensor(&format!("{}/out/{i}", c.name))?;
+            judge(rule, t, expected).map_err(|e| format!("result {i}: {e}"))
+        };
+        got.iter().zip(&c.rules).enumerate().map(one).collect()
+    }
+
+    fn evaluate(&self, c: &Case) -> Result<Vec<Tensor>, String> {
+        let s = c.open();
+        let lines = |d: &[Diagnostic]| {
+            let lines: Vec<String> = d.iter().map(|d| render_short(d, s.sources())).collect();
+            lines.join("\n")
+        };
+        if !s.wrong_consts.is_empty() {
+            return Err(s.wrong_consts.join("\n"));
+        }
+        let (module, func) = match c.module.as_str() {
+            "" => (c.func.clone(), None),
+            m => (m.to_string(), Some(c.func.clone())),
+        };
+        let func = s.select(&Selection { file: c.path(), module: Some(module), func })?;
+        let compiled = s.compile(func);
+        let Some(g) = &compiled.graph else {
+            return Err(lines(&s.diagnostics_of(func)));
+        };
+        let names: Vec<&str> = g.params.iter().map(|p| p.name.as_str()).collect();
+        if names != c.inputs {
+            return Err(format!("parameters are {names:?}, inputs {:?}", c.inputs));
+        }
+        let inputs: Vec<Tensor> = c
+            .inputs
+            .iter()
+            .map(|n| self.tensor(&format!("{}/in/{n}", c.name)).cloned())
+            .collect::<Result<_, _>>()?;
+        let sizes: Vec<(String, Vec<i64>)> =
+            c.dims.iter().map(|(n, v)| (n.clone(), vec![*v])).collect();
+        let [point] = &points(g, &sizes)?[..] else {
+            return Err("more than one size".into());
+        };
+        let run = evaluate(g, &point.env, &inputs, &Options::default());
+        run.map(|o| o.outputs).map_err(|d| lines(&[*d]))
+    }
+}
+
+struct Disk;
+
+impl Sources for Disk {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(root().join(path)).map_err(|e| e.to_string())
+    }
+}
+
+impl Case {
+    fn path(&self) -> String {
+        if self.file.is_empty() { format!("{}.tf", self.name) } else { self.file.clone() }
+    }
+
+    fn open(&self) -> Session {
+        let consts: Vec<(String, String)> =
+            self.consts.iter().map(|(n, v)| (n.clone(), v.to_string())).collect();
+        let targets = Targets::default();
+        if self.file.is_empty() {
+            let held = MemorySources::one(self.path(), self.source.as_bytes());
+            return Session::open(&held, &self.path(), &consts, targets);
+        }
+        Session::open(&Disk, &self.path(), &consts, targets)
+    }
+}
