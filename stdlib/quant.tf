@@ -24,11 +24,7 @@ func saturate<..B>(x: f32[..B], to: dtype) -> to[..B] {
 }
 
 /// One f32 scale for the whole tensor.
-func quantize<T: float, ..B>(
-    x: T[..B],
-    to: dtype = f8e4m3,
-    eps: f32 = 1e-12,
-) -> (to[..B], f32) {
+func quantize<T: float, ..B>(x: T[..B], to: dtype = f8e4m3, eps: f32 = 1e-12) -> (to[..B], f32) {
     let f = cast(x, f32);
     let scale = maximum(complete(abs_max(f)), eps) / largest(to);
     (saturate(f / scale, to), scale)
@@ -96,7 +92,8 @@ func into_blocks<T: float, ..B, R, C>(
 /// The format MX of the OCP Microscaling specification: one f8e8m0 scale, a power of two, for each
 /// 32 elements of a row. The exponent is that of the largest magnitude, `floor(log2(max(abs(x))))`,
 /// less that of the largest value of the target; the least scale is 2^-127, which zeros get. Larger
-/// elements than `largest * scale` saturate. The last axis must be a multiple of `group`.
+/// elements than `largest * scale` saturate, and an infinity counts as the largest f32. The last
+/// axis must be a multiple of `group`.
 func quantize_mx<T: float, ..B, N>(
     x: T[..B, N],
     to: dtype = f8e4m3,
@@ -114,11 +111,12 @@ func quantize_mx<T: float, ..B, N>(
     (q, cast(squeeze(scale, dim = -1), f8e8m0))
 }
 
-/// The exponent of the largest power of two not above x; that of 0 is -127 at most.
+/// The exponent of the largest power of two not above x, from -127 to 127.
 func floor_log2<..B>(x: f32[..B]) -> f32[..B] {
-    let e = floor(log2(maximum(x, exp2(-127.0))));
+    let m = clamp(x, min = exp2(-127.0), max = (2.0 - exp2(-23.0)) * exp2(127.0));
+    let e = floor(log2(m));
     // the logarithm of what is just below a power of two rounds up to the power
-    e - cast(exp2(e) > x, f32)
+    e - cast(exp2(e) > m, f32)
 }
 
 /// The format NVFP4: f4e2m1 with one f8e4m3 scale for each `group` elements of a row, and one f32
