@@ -14,11 +14,11 @@ from common import TF, UNIT, accumulates, close, gen, uniform
 from cases.stdlib_ssm import BF16, F32, F64, RUNS, case, one_batch, shown
 
 
-def loop(q, k, v, g, beta, s, l2_norm):
+def loop(q, k, v, g, beta, s, l2_norm, chunk):
     """As it is defined, one token after the other; g is of heads `[.., 1]` or of channels.
 
-    Also gives what bounds are made of: the largest norms of a state, of a correction, and of what
-    earlier corrections of the sequence put before one key.
+    Also gives what bounds are made of: the largest norms of a state, of a value, and of what the
+    corrections of a chunk put before one of its keys; and the largest norm of a query.
     """
     r = v.shape[-2] // k.shape[-2]
     if l2_norm:
@@ -31,6 +31,8 @@ def loop(q, k, v, g, beta, s, l2_norm):
         kt, qt = k[..., t, :, :], q[..., t, :, :]
         delta = (v[..., t, :, :] - torch.einsum("...hk,...hkv->...hv", kt, s)) * beta[..., t, :, None]
         met = torch.zeros_like(before)
+        if t % chunk == 0:
+            written = []
         for u, d in written:
             met += torch.einsum("...hk,...hk->...h", kt, k[..., u, :, :]).abs() * d
         before = torch.maximum(before, met)
@@ -46,14 +48,15 @@ def norm(s):
     return s.flatten(-2).norm(dim=-1)
 
 
-def rules(args, reach, most_q, out, state, sides):
+def rules(args, chunk, reach, most_q, out, state, sides):
     """With keys of norm 1 at most and beta in 0..1 a token never makes a difference of two states
     larger, so roundings add up over the tokens: each has those of the sums over K and over the
     tokens of its chunk, and the error of a cumulated logarithm."""
     q, k, v, g, beta, s = args
     n, width = v.shape[-3], k.shape[-1]
-    logs = float(-g.to(F64).sum(-3).min())
-    units = 2 * n + 2 * width + 16 + (n + 2) * logs
+    logs = max(float(-part.sum(-3).min()) for part in g.split(chunk, -3))
+    length = min(n, chunk)
+    units = 2 * length + 2 * width + 16 + (length + 2) * logs
     error = sides * n * units * accumulates(out) * reach
     why = (f"{n} tokens, none of which makes an error larger, of {units:.3g} roundings each of what "
            f"is {reach:.3g} at most, on {sides} side(s)")
@@ -104,8 +107,8 @@ def runs(channels):
             f64 = [t.to(F64) for t in args]
             if not channels:
                 f64[3] = f64[3][..., None]
-            y, after, reach, most_q = loop(*f64, l2_norm)
-            rule = rules(f64, reach, most_q, d, wide, 1 if d == F64 else 2)
+            y, after, reach, most_q = loop(*f64, l2_norm, chunk)
+            rule = rules(f64, chunk, reach, most_q, d, wide, 1 if d == F64 else 2)
             opts = "" if l2_norm else ", l2_norm = false"
             call = "let mut t = s; let y = {}(q, k, v, g, beta, inout t{}); (y, t)"
             for n in (0, 1):
@@ -127,11 +130,11 @@ def symbolic():
     args = draw("symbolic", lead, s, 2, 2, False, F64)
     f64 = list(args)
     f64[3] = f64[3][..., None]
-    y, after, reach, most_q = loop(*f64, True)
+    y, after, reach, most_q = loop(*f64, True, chunk)
     inputs = dict(zip(["q", "k", "v", "g", "beta", "s"], args))
     c = case("gated_delta_chunks_dim", ["gated_delta_chunks"],
              f"let mut t = s; let y = gated_delta_chunks(q, k, v, g, beta, inout t, chunk = {chunk}); (y, t)",
-             inputs, [y, after], rules(f64, reach, most_q, F64, F64, 1), before="dim n in 1..=64;\n")
+             inputs, [y, after], rules(f64, chunk, reach, most_q, F64, F64, 1), before="dim n in 1..=64;\n")
     c.source = c.source.replace(f"[1, {s},", "[1, n,")
     c.dims = {"n": s}
     yield c

@@ -100,17 +100,18 @@ def ssd_loop(x, dt, a, b, c, h, skip):
     return torch.stack(ys, -3), h
 
 
-def ssd_rules(args, out, state, sides):
+def ssd_rules(args, chunk, out, state, sides):
     """All terms have one sign in a loop of magnitudes. A term passes a product, a sum and the decay
     of each token, the sum over N, and the error of a cumulated logarithm."""
     x, dt, a, b, c, h, skip = (t.to(F64) for t in args)
     y, hm = ssd_loop(x.abs(), dt, a, b.abs(), c.abs(), h.abs(), skip.abs())
     s, n = x.shape[-3], b.shape[-1]
-    logs = float((dt * a.abs()).sum(-2).max())
-    units = 4 * s + 2 * n + 12 + (s + 2) * logs
+    logs = max(float(part.sum(-2).max()) for part in (dt * a.abs()).split(chunk, -2))
+    # the logarithms of all chunks before add up, too
+    units = 4 * s + 2 * n + 12 + (min(s, chunk) + 2) * logs * math.ceil(s / chunk)
     acc = accumulates(out)
     why = (f"{s} tokens of 4 roundings, 2 sums of {n}, logarithms of decays up to {logs:.3g} cumulated over "
-           f"{s} tokens, on {sides} side(s), times the sum of magnitudes")
+           f"chunks of {chunk}, on {sides} side(s), times the sum of magnitudes")
     return [close(2 * UNIT[d], sides * units * acc * float(m.max()), why)
             for d, m in ((out, y), (state, hm))]
 
@@ -134,7 +135,7 @@ def scans():
                 y, after = mamba2.mamba2_chunk_scan(
                     bx, bdt, a, bb, bc, chunk, D=skip, initial_states=bh, return_final_states=True)
             outputs = [y.reshape(x.shape).to(d), after.reshape(h.shape).to(wide)]
-            rules = ssd_rules(args, d, wide, 1 if d == F64 else 2)
+            rules = ssd_rules(args, chunk, d, wide, 1 if d == F64 else 2)
             inputs = dict(zip(["x", "dt", "a", "b", "c", "h", "skip"], args))
             call = "let mut s = h; let y = {}(x, dt, a, b, c, inout s, skip = skip{}); (y, s)"
             yield case(name, ["ssd_scan"], call.format("ssd_scan", ""), inputs, outputs, rules)
