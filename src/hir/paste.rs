@@ -4,7 +4,7 @@ use super::ItemRef;
 use super::calls::root_name;
 use super::elab::{Cx, Elab, Frame};
 use super::value::{Binding, Instance, Val};
-use crate::base::Span;
+use crate::base::{SourceMap, Span};
 use crate::diag::{Code, Diagnostic, Label};
 use crate::ops::Sub;
 use crate::syntax::ast::{self, ExprKind};
@@ -26,7 +26,8 @@ impl Elab<'_> {
         span: Span,
     ) -> Val {
         let p = self.p;
-        let Some(ast::ItemKind::Func(f)) = p.item(r).map(|i| &i.kind) else { return Val::Error };
+        let Some(item) = p.item(r) else { return Val::Error };
+        let ast::ItemKind::Func(f) = &item.kind else { return Val::Error };
         if self.calls.contains(&r) {
             let d =
                 Diagnostic::new(Code::Recursion, span, format!("`{}` calls itself", f.name.text))
@@ -74,14 +75,14 @@ impl Elab<'_> {
         let old_scope = self.scope;
         self.scope = self.g.add_scope(f.name.text.clone(), old_scope, span);
         let old_hints = std::mem::take(&mut self.hints);
-        let hint_count = self.push_hints_of(p.item(r).map_or(&[], |i| &i.hints));
+        let hint_count = self.push_hints_of(&item.hints);
         self.calls.push(r);
         self.frames.push(Frame { names: vec![], function: true });
         let reported = self.diags.len();
         let bound =
             self.bind_params(f, vals, span) && f.ret.as_ref().is_none_or(|t| self.result_exists(t));
         let out = if bound { self.block_result(f) } else { Val::Error };
-        self.report_at_call(reported, &f.name.text, span);
+        self.report_at_call(reported, &f.name.text, span, item.doc.as_deref());
         let new: Vec<Val> = targets
             .iter()
             .map(|(i, _)| {
@@ -103,25 +104,22 @@ impl Elab<'_> {
         out
     }
 
-    /// What the library reports of its own text is about the call that reached it: that becomes
-    /// the place, and the library's text a label.
-    fn report_at_call(&mut self, from: usize, name: &str, call: Span) {
+    /// What the library reports of its own text is about the call that reached it.
+    fn report_at_call(&mut self, from: usize, name: &str, call: Span, doc: Option<&str>) {
         let sources = &self.p.sources;
-        let library = |s: Span| sources.get(s.file).is_some_and(|f| f.name.starts_with("std::"));
-        if library(call) {
+        if in_library(sources, call) {
             return;
         }
         for d in self.diags.iter_mut().skip(from) {
-            if let Some(first) = d.labels.first_mut()
-                && library(first.span)
-            {
-                if first.text.is_empty() {
-                    first.text = "found here".to_string();
-                }
-                d.labels.insert(0, Label { span: call, text: format!("in this call of `{name}`") });
-                // the library is not the caller's to edit
-                d.fix = None;
+            if !d.span().is_some_and(|s| in_library(sources, s)) {
+                continue;
             }
+            at_call(d, name, call);
+            // what helps is what the function asks for, not how to write it otherwise
+            d.help = doc.map(|t| {
+                let words: Vec<&str> = t.split_whitespace().collect();
+                format!("`{name}`: {}", words.join(" "))
+            });
         }
     }
 
@@ -316,6 +314,23 @@ impl Elab<'_> {
             span: q.name.span,
         });
     }
+}
+
+/// Whether this is text of the standard library.
+pub fn in_library(sources: &SourceMap, s: Span) -> bool {
+    sources.get(s.file).is_some_and(|f| f.name.starts_with("std::"))
+}
+
+/// Makes a call the place of a diagnostic, and the place in the library a label.
+pub fn at_call(d: &mut Diagnostic, name: &str, call: Span) {
+    if let Some(first) = d.labels.first_mut()
+        && first.text.is_empty()
+    {
+        first.text = "found here".to_string();
+    }
+    d.labels.insert(0, Label { span: call, text: format!("in this call of `{name}`") });
+    // the library is not the caller's to edit
+    d.fix = None;
 }
 
 /// What a parameter's name may stand for in the types of the others.
