@@ -9,7 +9,7 @@
 //! f32 scales are `max(abs(x)) / largest`, so the largest magnitude lands on the largest value. A
 //! magnitude below `eps` counts as `eps`, so that zeros have a scale, too: they give zeros.
 
-/// The largest value of a target.
+// The largest value of a target.
 func largest(to: dtype) -> index {
     match to {
         f8e4m3 => 448,
@@ -18,7 +18,7 @@ func largest(to: dtype) -> index {
     }
 }
 
-/// What is left to do once elements are divided by their scale.
+// What is left to do once elements are divided by their scale.
 func saturate<..B>(x: f32[..B], to: dtype) -> to[..B] {
     cast(clamp(x, min = -largest(to), max = largest(to)), to)
 }
@@ -71,7 +71,7 @@ func quantize_blocks<T: float, ..B, R, C>(
     (q[..B, 0..R, 0..C], squeeze(scale, dim = [-3, -1]))
 }
 
-/// The last two axes in squares, filled up with zeros at their ends.
+// The last two axes in squares, filled up with zeros at their ends.
 func into_blocks<T: float, ..B, R, C>(
     x: T[..B, R, C],
     block: index,
@@ -111,7 +111,7 @@ func quantize_mx<T: float, ..B, N>(
     (q, cast(squeeze(scale, dim = -1), f8e8m0))
 }
 
-/// The exponent of the largest power of two not above x, from -127 to 127.
+// The exponent of the largest power of two not above x, from -127 to 127.
 func floor_log2<..B>(x: f32[..B]) -> f32[..B] {
     let m = clamp(x, min = exp2(-127.0), max = (2.0 - exp2(-23.0)) * exp2(127.0));
     let e = floor(log2(m));

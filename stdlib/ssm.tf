@@ -58,7 +58,7 @@ func causal_conv1d_step<T: float, ..B, C, L, K>(
     activated(v, x, silu = silu)
 }
 
-/// `v` or its `silu`, rounded to the dtype of `like`.
+// `v` or its `silu`, rounded to the dtype of `like`.
 func activated<F: float, T: float, ..B>(v: F[..B], like: T[..B], silu: bool = false) -> T[..B] {
     match silu {
         true => cast(silu(v), T),
@@ -132,7 +132,7 @@ func ssd_step<T: float, D: float, A: float, W: float, ..B, H, P, G, N>(
     cast(y, T)
 }
 
-/// One token of `ssd_scan`, nothing rounded.
+// One token of `ssd_scan`, nothing rounded.
 func ssd_token<F: float, ..B, H, P, G, N>(
     x: F[..B, H, P],
     dt: F[..B, H],
@@ -194,7 +194,7 @@ func ssd_chunks<T: float, D: float, A: float, W: float, ..B, S, H, P, G, N>(
     y
 }
 
-/// `la[i] - la[j]` where token i sees token j, that is from j on; `-inf` elsewhere.
+// `la[i] - la[j]` where token i sees token j, that is from j on; `-inf` elsewhere.
 func pairs<F: float, ..B, L>(la: F[..B, L]) -> F[..B, L, L] {
     where(tril_mask([L, L]), unsqueeze(la, dim = -1) - unsqueeze(la, dim = -2), -inf)
 }
@@ -218,7 +218,7 @@ func rms_norm_gated<T: float, ..B, N>(
     }
 }
 
-/// Parts of the last axis, each over the root of the mean of its squares.
+// Parts of the last axis, each over the root of the mean of its squares.
 func normalized<F: float, ..B, N>(x: F[..B, N], eps: f32, groups: index) -> F[..B, N] {
     let parts = unflatten(x, [groups, N / groups], dim = -1);
     let ms = complete(mean(square(parts), dim = -1, keepdim = true));
@@ -399,7 +399,7 @@ func kda_chunks<T: float, D: float, E: float, W: float, ..B, S, H, K, V>(
     y
 }
 
-/// Queries or keys as the delta rule takes them: in f32, divided by their norms, one for each head.
+// Queries or keys as the delta rule takes them: in f32, divided by their norms, one for each head.
 func delta_heads<T: float, ..B, J, K>(x: T[..B, J, K], heads: index, l2_norm: bool = true) {
     let f = widen(x);
     let unit = match l2_norm {
@@ -412,7 +412,7 @@ func delta_heads<T: float, ..B, J, K>(x: T[..B, J, K], heads: index, l2_norm: bo
     }
 }
 
-/// The delta rule, token by token; the decay is of a head (D is 1) or of a channel (D is K).
+// The delta rule, token by token; the decay is of a head (D is 1) or of a channel (D is K).
 func delta_scan<T: float, F: float, W: float, ..B, S, H, K, V, D>(
     q: F[..B, S, H, K],
     k: F[..B, S, H, K],
@@ -432,7 +432,7 @@ func delta_scan<T: float, F: float, W: float, ..B, S, H, K, V, D>(
     y
 }
 
-/// One token of the delta rule, nothing rounded.
+// One token of the delta rule, nothing rounded.
 func delta_token<F: float, ..B, H, K, V, D>(
     q: F[..B, H, K],
     k: F[..B, H, K],
@@ -448,8 +448,8 @@ func delta_token<F: float, ..B, H, K, V, D>(
     complete(einsum("...hk,...hkv->...hv", q, s))
 }
 
-/// One chunk of the delta rule. `qk` and `kk` are the products of each query and key with the keys up
-/// to its own, decayed; `la` is the logarithm of the decay since the chunk's start.
+// One chunk of the delta rule. `qk` and `kk` are the products of each query and key with the keys up
+// to its own, decayed; `la` is the logarithm of the decay since the chunk's start.
 func delta_chunk<F: float, ..B, L, H, K, V, D>(
     q: F[..B, L, H, K],
     k: F[..B, L, H, K],

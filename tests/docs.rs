@@ -8,17 +8,22 @@
 //!   last line `[exit status 1]`.
 //! - every `tf` block compiles, or its comments `// error[TF0201]` name what is reported.
 //!
-//! The pages of ops and of diagnostics are generated from the registry and the list of codes.
+//! The pages of ops, of diagnostics and of the standard library are generated from the registry,
+//! the list of codes and the library's text.
 //! `TF_UPDATE=1 cargo test --test docs` rewrites outputs and pages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use tilefoundry::base::SourceMap;
 use tilefoundry::diag::{Code, render_text};
+use tilefoundry::hir::load::STD;
 use tilefoundry::ops::registry::OPS;
 use tilefoundry::ops::{DefaultValue, Op, Param, ParamKind};
 use tilefoundry::session::{MemorySources, Session, Targets};
+use tilefoundry::syntax::ast::ItemKind;
+use tilefoundry::syntax::parser::parse;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -316,6 +321,33 @@ fn diagnostics_page() -> Result<(), Failed> {
     generated("diagnostics.md", out)
 }
 
+fn trimmed(doc: &str) -> String {
+    doc.lines().map(str::trim).collect::<Vec<_>>().join("\n")
+}
+
+/// The functions of the standard library that have a `///` text; those without are its own.
+fn library_page() -> Result<(), Failed> {
+    let mut out = String::from(
+        "# The standard library\n\nGenerated from `stdlib/*.tf`: functions written in the language itself, imported with\n`use std::nn::{softmax};`. A parameter with a default is given by name.\n\n",
+    );
+    for (name, text) in STD {
+        let id = SourceMap::default().add(*name, *text);
+        let file = parse(id, text).file;
+        out += &format!("## std::{name}\n\n{}\n\n", trimmed(file.doc.as_deref().unwrap_or("")));
+        for item in file.items {
+            if let (ItemKind::Func(f), Some(doc)) = (&item.kind, &item.doc) {
+                let head = text[f.header.range()].trim_end();
+                out += &format!(
+                    "### `{}`\n\n```text\n{head}\n```\n\n{}\n\n",
+                    f.name.text,
+                    trimmed(doc)
+                );
+            }
+        }
+    }
+    generated("library.md", out)
+}
+
 /// Every path that CONTRIBUTING.md names in backticks exists.
 fn contributing() -> Result<(), Failed> {
     let text = read(&root().join("CONTRIBUTING.md"))?;
@@ -367,6 +399,7 @@ fn main() {
     let mut trials = vec![
         Trial::test("ops_page", ops_page),
         Trial::test("diagnostics_page", diagnostics_page),
+        Trial::test("library_page", library_page),
         Trial::test("contributing", contributing),
         Trial::test("summary", summary),
         Trial::test("readme", readme),

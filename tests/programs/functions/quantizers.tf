@@ -1,9 +1,13 @@
 //! Quantizers of the standard library where rows, groups and squares are split: the scales are
-//! finished inside.
+//! finished inside, and are those of whole ones.
 
 use std::quant::{dequantize_groups, matmul_blocks, quantize, quantize_blocks, quantize_groups};
 use std::quant::{quantize_mx, quantize_rows};
 
+// agrees: rows = whole_rows
+// agrees: groups = whole_groups
+// agrees: squares = whole_squares
+// agrees: tensor = whole_tensor
 dim tokens in 1..=4096;
 
 module Quantizers {
@@ -38,7 +42,7 @@ module Quantizers {
         }
     }
 
-    pub func whole(x: bf16[8, 256]) -> (f8e5m2[8, 256], f32) {
+    pub func tensor(x: bf16[8, 256]) -> (f8e5m2[8, 256], f32) {
         let mut y = empty(f8e5m2[8, 256]);
         let mut scales = empty(f32);
         mesh g = cta[r: 4] {
@@ -47,6 +51,22 @@ module Quantizers {
             scales = reshard(scale, gmem);
         }
         (y, scales)
+    }
+
+    pub func whole_rows(x: bf16[8, 256]) -> (f8e4m3[8, 256], f32[8, 1]) {
+        quantize_rows(x)
+    }
+
+    pub func whole_groups(x: bf16[8, 256]) -> (f4e2m1[8, 256], f8e8m0[8, 8]) {
+        quantize_mx(x, to = f4e2m1)
+    }
+
+    pub func whole_squares(w: bf16[256, 256]) -> (f8e4m3[256, 256], f32[2, 2]) {
+        quantize_blocks(w)
+    }
+
+    pub func whole_tensor(x: bf16[8, 256]) -> (f8e5m2[8, 256], f32) {
+        quantize(x, to = f8e5m2)
     }
 
     // reveal: linear.y: bf16[tokens, 192] in gmem

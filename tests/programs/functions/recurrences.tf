@@ -4,6 +4,9 @@
 use std::ssm::{causal_conv1d, causal_conv1d_step, gated_delta_chunks, gated_delta_step};
 use std::ssm::{rms_norm_gated, ssd_step};
 
+// agrees: step = whole_step
+// agrees: ssd = whole_ssd
+// agrees: norm = whole_norm
 dim tokens in 1..=4096;
 
 module Recurrences {
@@ -11,7 +14,7 @@ module Recurrences {
     topology cta;
 
     // reveal: step.o: f32[4, 8] in rmem[4 @ g.h, 8]
-    // reveal: step.s: f32[4, 16, 8] in rmem[4 @ g.h, 16 @ g.k, 8]
+    // reveal: step.s: f32[4, 16, 8] in rmem[4 @ g.h, (2 @ g.k, 8), 8]
     pub func step(
         q: f32[4, 16],
         k: f32[4, 16],
@@ -60,6 +63,32 @@ module Recurrences {
             y = reshard(rms_norm_gated(s, gate, w), gmem);
         }
         y
+    }
+
+    pub func whole_step(
+        q: f32[4, 16],
+        k: f32[4, 16],
+        v: f32[4, 8],
+        g0: f32[4],
+        beta: f32[4],
+        inout state: f32[4, 16, 8],
+    ) -> f32[4, 8] {
+        gated_delta_step(q, k, v, g0, beta, inout state)
+    }
+
+    pub func whole_ssd(
+        x: f32[4, 8],
+        dt: f32[4],
+        a: f32[4],
+        b: f32[2, 16],
+        c: f32[2, 16],
+        inout h: f32[4, 8, 16],
+    ) -> f32[4, 8] {
+        ssd_step(x, dt, a, b, c, inout h)
+    }
+
+    pub func whole_norm(x: bf16[8, 64], gate: bf16[8, 64], w: bf16[64]) -> bf16[8, 64] {
+        rms_norm_gated(x, gate, w)
     }
 
     // reveal: prompt.y: bf16[2, tokens, 4, 8] in gmem

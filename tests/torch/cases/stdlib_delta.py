@@ -110,17 +110,20 @@ def runs(channels):
             y, after, reach, most_q = loop(*f64, l2_norm, chunk)
             rule = rules(f64, chunk, reach, most_q, d, wide, 1 if d == F64 else 2)
             opts = "" if l2_norm else ", l2_norm = false"
-            call = "let mut t = s; let y = {}(q, k, v, g, beta, inout t{}); (y, t)"
-            for n in (0, 1):
+            call = "let mut {0} = s; let {1} = {2}(q, k, v, g, beta, inout {0}{3}); "
+            both = (call.format("t", "y", names[0], opts)
+                    + call.format("u", "z", names[1], f"{opts}, chunk = {chunk}"))
+            outputs = []
+            for chunked in (False, True):
                 if d != F64:
-                    y, after = expected(args, lead, chunk, channels, l2_norm, n == 1)
-                outputs = [y.reshape(args[2].shape).to(d), after.reshape(args[-1].shape).to(wide)]
-                more = f"{opts}, chunk = {chunk}" if n == 1 else opts
-                yield case(f"{names[n]}_{label}", [names[n]], call.format(names[n], more), inputs,
-                           outputs, rule)
+                    y, after = expected(args, lead, chunk, channels, l2_norm, chunked)
+                outputs += [y.reshape(args[2].shape).to(d), after.reshape(args[-1].shape).to(wide)]
+            yield case(f"{names[0]}_{label}", names[:2], both + "(y, t, z, u)", inputs, outputs,
+                       rule + rule)
             if s == 1:
                 first = {k: t if k == "s" else t.squeeze(len(lead)) for k, t in inputs.items()}
-                yield case(f"{names[2]}_{label}", [names[2]], call.format(names[2], opts), first,
+                one = call.format("t", "y", names[2], opts) + "(y, t)"
+                yield case(f"{names[2]}_{label}", [names[2]], one, first,
                            [outputs[0].squeeze(len(lead)), outputs[1]], rule)
 
 
