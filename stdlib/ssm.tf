@@ -78,7 +78,7 @@ func ssd_dt<T: float, A: float, ..B, H>(
 
 /// The state space of Mamba-2 (SSD), token by token. A head has a state h of `[P, N]`:
 /// `h = exp(dt a) h + dt x b`, then `y = h c + skip x`. `a` is negative, dt is `ssd_dt`. Heads share
-/// b and c in G groups: head i is in group i / (H / G).
+/// b and c in G groups: head i is in group i / (H / G), and H is a multiple of G.
 func ssd_scan<T: float, D: float, A: float, W: float, ..B, S, H, P, G, N>(
     x: T[..B, S, H, P],
     dt: D[..B, S, H],
@@ -108,7 +108,7 @@ func ssd_scan<T: float, D: float, A: float, W: float, ..B, S, H, P, G, N>(
     y
 }
 
-/// `ssd_scan` of one token.
+/// `ssd_scan` of one token. H is a multiple of G.
 func ssd_step<T: float, D: float, A: float, W: float, ..B, H, P, G, N>(
     x: T[..B, H, P],
     dt: D[..B, H],
@@ -150,8 +150,9 @@ func ssd_token<F: float, ..B, H, P, G, N>(
     flatten(y, start = -3, end = -2) + unsqueeze(skip, dim = -1) * x
 }
 
-/// `ssd_scan` in chunks of tokens. Inside a chunk a token reads those before it by a matrix of
-/// scores, as attention does; the state carries the rest from chunk to chunk.
+/// `ssd_scan` in chunks of tokens, with the same operands. Inside a chunk a token reads those before
+/// it by a matrix of scores, as attention does; the state carries the rest from chunk to chunk. H is
+/// a multiple of G.
 func ssd_chunks<T: float, D: float, A: float, W: float, ..B, S, H, P, G, N>(
     x: T[..B, S, H, P],
     dt: D[..B, S, H],
@@ -202,7 +203,7 @@ func pairs<F: float, ..B, L>(la: F[..B, L]) -> F[..B, L, L] {
 /// The RMS norm at the end of a layer with a gate, in `groups` equal parts of the last axis. With
 /// `norm_before_gate`, as in Qwen3-Next: `rms_norm(x, w) * silu(gate)`, where the normalized row
 /// lands in the dtype of `x` before the weight multiplies it. Without, as in Mamba-2: the norm is
-/// of `x * silu(gate)`, in f32.
+/// of `x * silu(gate)`, in f32. N is a multiple of `groups`.
 func rms_norm_gated<T: float, ..B, N>(
     x: T[..B, N],
     gate: T[..B, N],
@@ -238,7 +239,7 @@ func decay_gate<T: float, A: float, C: float, ..B, ..L, ..M>(
 /// The gated delta rule, token by token. A head has a state s of `[K, V]`, which a token first makes
 /// smaller, `s = exp(g) s`, then corrects, `s = s + k (beta (v - k s))`, and reads, `q s`. q is
 /// divided by `sqrt(K)`, after both q and k are divided by their norms where `l2_norm` is true. `g`
-/// is not positive. q and k have J heads, each for H / J heads of v.
+/// is not positive. q and k have J heads, each for H / J heads of v; H is a multiple of J.
 func gated_delta_rule<T: float, D: float, E: float, W: float, ..B, S, J, H, K, V>(
     q: T[..B, S, J, K],
     k: T[..B, S, J, K],

@@ -42,6 +42,8 @@ impl Elab<'_> {
             }
         }
         let dtype = self.number_dtype(op, &vals);
+        // what a number stands beside may be what is lost
+        let lost = vals.iter().any(|(_, v, _)| matches!(v, Val::Error));
         let (mut inputs, mut spans) = (vec![], vec![]);
         for (i, v, s) in vals {
             spans.push(s);
@@ -49,6 +51,7 @@ impl Elab<'_> {
                 (Val::Tensor(t), _) => inputs.push((i, t)),
                 (Val::Num(n), Some(d)) => inputs.push((i, self.constant_node(n, d, s))),
                 (Val::Error, _) => ok = false,
+                (Val::Num(_), None) if lost => ok = false,
                 (Val::Num(_), None) => {
                     ok = false;
                     let msg = format!("`{}` takes a tensor here, found a number", op.name());

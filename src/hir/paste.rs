@@ -5,7 +5,7 @@ use super::calls::root_name;
 use super::elab::{Cx, Elab, Frame};
 use super::value::{Binding, Instance, Val};
 use crate::base::{SourceMap, Span};
-use crate::diag::{Code, Diagnostic, Label};
+use crate::diag::{Code, Diagnostic, Label, Level};
 use crate::ops::Sub;
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::dim::{Decision, Expr};
@@ -104,22 +104,29 @@ impl Elab<'_> {
         out
     }
 
-    /// What the library reports of its own text is about the call that reached it.
+    /// What the library reports of its own text is about the call that reached it. Of errors only
+    /// the first: the others follow from it, and name values that the caller does not see.
     fn report_at_call(&mut self, from: usize, name: &str, call: Span, doc: Option<&str>) {
         let sources = &self.p.sources;
         if in_library(sources, call) {
             return;
         }
-        for d in self.diags.iter_mut().skip(from) {
-            if !d.span().is_some_and(|s| in_library(sources, s)) {
-                continue;
+        let of_library = |d: &Diagnostic| d.span().is_some_and(|s| in_library(sources, s));
+        let new = self.diags.split_off(from.min(self.diags.len()));
+        let mut first = true;
+        for mut d in new {
+            if of_library(&d) {
+                if d.level == Level::Error && !std::mem::take(&mut first) {
+                    continue;
+                }
+                at_call(&mut d, name, call);
+                // what helps is what the function asks for, not how to write it otherwise
+                d.help = doc.map(|t| {
+                    let words: Vec<&str> = t.split_whitespace().collect();
+                    format!("`{name}`: {}", words.join(" "))
+                });
             }
-            at_call(d, name, call);
-            // what helps is what the function asks for, not how to write it otherwise
-            d.help = doc.map(|t| {
-                let words: Vec<&str> = t.split_whitespace().collect();
-                format!("`{name}`: {}", words.join(" "))
-            });
+            self.diags.push(d);
         }
     }
 

@@ -349,7 +349,7 @@ impl Elab<'_> {
     /// is so reported by the type, before an op of the body meets it.
     pub fn result_exists(&mut self, t: &ast::Type) -> bool {
         match &t.kind {
-            TypeKind::Tuple(ts) => ts.iter().fold(true, |ok, t| self.result_exists(t) && ok),
+            TypeKind::Tuple(ts) => ts.iter().all(|t| self.result_exists(t)),
             TypeKind::Tensor { dims, .. } => self.extents(dims).is_some(),
             _ => true,
         }

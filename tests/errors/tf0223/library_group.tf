@@ -7,6 +7,6 @@ module M {
     target "nvidia.h200_sxm";
 
     entry func f(x: bf16[4, 100]) -> (f8e4m3[4, 100], f32[4, 1]) {
-        quantize_groups(x) // error[TF0223]: `100` is not known to be a multiple of `128`
+        quantize_groups(x) // error[TF0223]: `100` is not a multiple of `128`
     }
 }
