@@ -8,8 +8,11 @@ mod topic;
 
 use std::collections::BTreeMap;
 
+use judge::{Rule, judge};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilefoundry::ops::registry::OPS;
+use tilefoundry::types::dtype::DType;
+use tilefoundry::types::value::Tensor;
 use topic::{Case, Topic, folder, topics};
 
 /// How many cases each op has at least.
@@ -77,6 +80,40 @@ fn every_op() -> Result<(), Failed> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
+/// What each rule lets pass, on pairs of f16.
+fn rules() -> Result<(), Failed> {
+    let (max, inf) = (65504.0, f64::INFINITY);
+    let close = |rtol, atol| Rule::Close { rtol, atol, why: String::new() };
+    let ulp = |max| Rule::Ulp { max };
+    let passes = [
+        (Rule::Equal, 0.0, -0.0, false),
+        (Rule::Equal, f64::NAN, f64::NAN, true),
+        (Rule::Equal, 1.0, 1.0009765625, false),
+        (ulp(0), 0.0, -0.0, true),
+        (ulp(1), 1.0, 1.0009765625, true),
+        (ulp(1), 1.0, 1.001953125, false),
+        (ulp(1), max, inf, false),
+        (ulp(9), f64::NAN, 1.0, false),
+        (close(0.0, 0.5), 1.0, 1.5, true),
+        (close(0.0, 0.5), 1.0, 1.501953125, false),
+        (close(0.5, 0.0), 3.0, 2.0, true),
+        (close(9.0, inf), inf, -inf, false),
+        (close(9.0, inf), f64::NAN, 1.0, false),
+    ];
+    let of = |x| Tensor::from_f64s(DType::F16, vec![1], vec![x]);
+    for (rule, got, expected, pass) in passes {
+        let v = judge(&rule, &of(got), &of(expected))?;
+        if (v.wrong == 0) != pass {
+            return Err(format!("{rule:?} of {got} and {expected}: {v:?}").into());
+        }
+    }
+    let wide = Tensor::zeros(DType::F32, vec![1]);
+    match judge(&Rule::Equal, &wide, &of(0.0)) {
+        Ok(_) => Err("dtypes differ, and that passes".into()),
+        Err(_) => Ok(()),
+    }
+}
+
 /// The manifest names the topics that are committed, with as many cases as they have.
 fn manifest() -> Result<(), Failed> {
     let text = std::fs::read_to_string(folder().join("manifest.json"))?;
@@ -100,7 +137,8 @@ fn manifest() -> Result<(), Failed> {
 
 fn main() {
     let mut trials = vec![
-        Trial::test("every op has cases", every_op).with_ignored_flag(true),
+        Trial::test("rules", rules),
+        Trial::test("every op has cases", every_op),
         Trial::test("the manifest is of these files", manifest),
     ];
     for name in topics() {

@@ -191,6 +191,10 @@ impl Shape {
         while let Some(op) = cx.op_of(at) {
             let (Role::View, Some(from)) = (op.op.role(), op.node.inputs.first()) else { break };
             let ty = cx.graph.ty(*from);
+            if ty.dtype.bits() != cx.graph.ty(at).dtype.bits() {
+                // elements of another width are other elements
+                break;
+            }
             let source = match grain {
                 Grain::Logical => cx.shape(ty, span)?.into_iter().fold(1, u128::saturating_mul),
                 Grain::Split(keep) => cx.elements(ty, span, keep)?,

@@ -166,8 +166,10 @@ impl Cx<'_> {
         inputs: &[Tensor],
         outs: &[OutTy],
     ) -> Res<Vec<Tensor>> {
+        let declared: Vec<DType> = node.inputs.iter().map(|v| self.g.ty(*v).dtype).collect();
         let cx = EvalCx {
             inputs,
+            declared: &declared,
             attrs,
             env: &frame.env,
             outs,

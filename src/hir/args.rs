@@ -285,10 +285,13 @@ impl Elab<'_> {
                     (ParamKind::DType, Val::DType(d)) => Some(Attr::DType(d)),
                     (ParamKind::Type, Val::Type(t)) => Some(Attr::Type(t.dtype, t.shape)),
                     (ParamKind::Type, Val::DType(d)) => Some(Attr::Type(d, vec![])),
-                    (ParamKind::Shape, Val::List(vs)) => {
+                    (ParamKind::Shape | ParamKind::PerAxis, Val::List(vs)) => {
                         let ints: Option<Vec<Expr>> =
                             vs.into_iter().map(|v| self.int(v, e.span)).collect();
                         ints.map(Attr::Shape)
+                    }
+                    (ParamKind::PerAxis, v @ (Val::Num(_) | Val::Tensor(_))) => {
+                        self.int(v, e.span).map(|e| Attr::Shape(vec![e]))
                     }
                     (ParamKind::Ints, Val::List(vs)) => self.const_ints(vs, e.span).map(Attr::Ints),
                     (kind, v) => bad(self, kind_words(kind), &v),
@@ -352,6 +355,7 @@ fn default_attr(p: &Param) -> Attr {
         DefaultValue::Int(i) if matches!(p.kind, ParamKind::Ints | ParamKind::Dims) => {
             Attr::Ints(vec![i])
         }
+        DefaultValue::Int(i) if p.kind == ParamKind::PerAxis => Attr::Shape(vec![Expr::int(i)]),
         DefaultValue::Int(i) => Attr::Int(Expr::int(i)),
         DefaultValue::Float(f) => Attr::Num(Num::Float(Float::Const(f))),
         DefaultValue::Bool(b) => Attr::Bool(b),
@@ -368,6 +372,7 @@ fn kind_words(k: ParamKind) -> &'static str {
         ParamKind::DType => "a dtype such as `bf16`",
         ParamKind::Type => "a type such as `f32[M, N]`",
         ParamKind::Shape => "a list of extents such as `[M, N]`",
+        ParamKind::PerAxis => "an integer, or a list with one for each axis such as `[1, 2]`",
         ParamKind::Ints => "a list of integers such as `[1, 0]`",
         _ => "another kind of value",
     }

@@ -111,21 +111,20 @@ impl Elab<'_> {
         })?;
         let tensors = op.params().iter().filter(|p| p.kind == ParamKind::Tensor).count();
         if tensors != vals.len() {
-            return match vals.as_slice() {
-                [Val::Tensor(_)] => {
-                    Some(self.finish_op(op, vec![(0, first_tensor)], vec![], span, spans))
-                }
+            let d = match name {
+                "min" | "max" => Diagnostic::new(
+                    Code::BadArgs,
+                    span,
+                    format!("`{name}` reduces one tensor; of two, `{name}imum` takes the {name}"),
+                ),
                 _ => {
-                    let msg = if matches!(name, "min" | "max") {
-                        format!(
-                            "`{name}` reduces one tensor; of two, `{name}imum` takes the {name}"
-                        )
-                    } else {
-                        format!("`{name}` takes {tensors} tensors")
-                    };
-                    Some(self.error(Code::BadArgs, span, msg))
+                    let n = vals.len();
+                    let msg = format!("`{name}` takes {tensors} tensors, found {n} arguments");
+                    let help = format!("its signature is `{}`", super::args::signature(op));
+                    Diagnostic::new(Code::BadArgs, span, msg).help(help)
                 }
             };
+            return Some(self.push(d));
         }
         let dtype = self.g.ty(first_tensor).dtype;
         let mut inputs = vec![];

@@ -380,6 +380,7 @@ impl<'p> Elab<'p> {
         }
         if matches!(op.role(), Role::Read | Role::View | Role::Reshard | Role::Complete)
             && let (Some(o), Some(i)) = (outs.first_mut(), tys.first())
+            && o.dtype == i.dtype
         {
             o.range = i.range.clone();
         }

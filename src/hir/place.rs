@@ -356,7 +356,9 @@ impl Pass<'_> {
                     let outs = [OutTy { dtype: self.g.ty(v).dtype, shape: vec![] }];
                     let (inputs, env) = (&[][..], &Env::default());
                     let (wide, exact_order) = (false, false);
-                    let cx = EvalCx { inputs, attrs, env, outs: &outs, wide, exact_order };
+                    let declared = &[][..];
+                    let outs = &outs;
+                    let cx = EvalCx { inputs, declared, attrs, env, outs, wide, exact_order };
                     op.eval(&cx).ok().and_then(|t| {
                         t.first().filter(|t| t.shape().is_empty()).map(|t| t.get_f64(0))
                     })

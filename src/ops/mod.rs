@@ -53,6 +53,8 @@ pub enum ParamKind {
     Dims,
     /// A list of plain integers, such as a permutation.
     Ints,
+    /// One integer for each of some axes, possibly symbolic; a lone one stands for all.
+    PerAxis,
     /// The subscript of a window read or write; only the language's own syntax makes it.
     Subs,
     /// A placement; only `reshard` has it.
@@ -316,6 +318,8 @@ pub struct OutTy {
 /// What an evaluation sees. All extents are concrete here.
 pub struct EvalCx<'a> {
     pub inputs: &'a [Tensor],
+    /// The operands' declared dtypes; in wide mode those of `inputs` differ.
+    pub declared: &'a [DType],
     pub attrs: &'a Attrs,
     pub env: &'a Env,
     /// Declared results; float dtypes are `f64` in wide mode.
@@ -329,6 +333,12 @@ pub struct EvalCx<'a> {
 impl<'a> EvalCx<'a> {
     pub fn input(&self, i: usize) -> Result<&'a Tensor, EvalError> {
         self.inputs.get(i).ok_or_else(|| EvalError::new(format!("operand {i} is missing")))
+    }
+
+    /// The declared dtype of an operand.
+    pub fn declared(&self, i: usize) -> Result<DType, EvalError> {
+        let d = self.declared.get(i).copied();
+        d.ok_or_else(|| EvalError::new(format!("operand {i} is missing")))
     }
 
     pub fn out(&self, i: usize) -> Result<&'a OutTy, EvalError> {

@@ -189,8 +189,19 @@ pub(super) fn tensor(bytes: &[u8], entry: &Entry) -> Result<Tensor, ReadError> {
             brief(&entry.dtype)
         )));
     };
+    whole_bytes(dtype, &entry.shape).map_err(wrong)?;
     let content = bytes.get(entry.begin..entry.end).unwrap_or_default();
     Tensor::from_bytes(dtype, entry.shape.clone(), content).map_err(|e| wrong(e.to_string()))
+}
+
+/// Two f4e2m1 elements share a byte, over the ends of rows too; the format has no half of one.
+fn whole_bytes(dtype: DType, shape: &[usize]) -> Result<(), String> {
+    match elements(shape) {
+        Some(n) if dtype == DType::F4e2m1 && n % 2 == 1 => {
+            Err(format!("expected an even number of f4e2m1 elements, found {n} of shape {shape:?}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<NamedTensor>, ReadError> {
@@ -219,9 +230,8 @@ pub fn write_safetensors(tensors: &[(String, Tensor)]) -> Result<Vec<u8>, ReadEr
         if !names.insert(name) {
             return wrong("expected each name once, found it twice");
         }
-        let odd = elements(tensor.shape()).is_none_or(|n| n % 2 == 1);
-        if tensor.dtype() == DType::F4e2m1 && odd {
-            return wrong("expected an even number of f4e2m1 elements, found an odd one");
+        if let Err(e) = whole_bytes(tensor.dtype(), tensor.shape()) {
+            return wrong(&e);
         }
     }
     let mut order: Vec<usize> = (0..tensors.len()).collect();

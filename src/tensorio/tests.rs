@@ -129,6 +129,67 @@ fn pt_views_nesting_and_late_dtypes() {
     assert!(one("arrays/big.pt").bit_equal(w));
 }
 
+/// Every code of the narrow floats, in files that PyTorch and the safetensors library wrote.
+#[test]
+fn narrow_floats_are_read_as_pytorch_writes_them() {
+    let (pt, st) = (load("arrays/narrow.pt"), load("arrays/narrow.safetensors"));
+    assert_eq!((pt.len(), st.len()), (10, 7));
+    for t in &st {
+        let name = t.name.as_deref().unwrap();
+        assert!(t.tensor.bit_equal(named(&pt, name)), "{name}");
+    }
+    for dtype in [DType::F8e4m3, DType::F8e5m2, DType::F8e8m0] {
+        let (t, values) = (named(&st, &dtype.to_string()), named(&st, &format!("{dtype}_values")));
+        assert_eq!((t.dtype(), t.shape()), (dtype, &[16, 16][..]));
+        assert!((0..256).all(|i| t.bits(i) == i as u64));
+        for (got, want) in t.to_f32s().iter().zip(values.to_f32s().iter()) {
+            let nan = got.is_nan() && want.is_nan();
+            assert!(nan || got.to_bits() == want.to_bits(), "{dtype}: {got} for {want}");
+        }
+    }
+    let codes = |t: &Tensor| (0..t.len()).map(|i| t.bits(i)).collect::<Vec<_>>();
+    let f4 = named(&st, "f4");
+    assert_eq!((f4.dtype(), f4.shape()), (DType::F4e2m1, &[2, 8][..]));
+    assert_eq!(codes(f4), (0..16).collect::<Vec<_>>());
+    // the axes are exchanged, each pair stays together
+    let turned = named(&pt, "f4_turned");
+    assert_eq!(turned.shape(), [4, 4]);
+    assert_eq!(codes(turned), [0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15]);
+    assert_eq!(codes(named(&pt, "f8e4m3_window")), [49, 54, 59, 65, 70, 75]);
+    assert_eq!(named(&pt, "parameter").dtype(), DType::F8e5m2);
+
+    // and written as the library writes them
+    let all: Vec<(String, Tensor)> = st.into_iter().map(|t| (t.name.unwrap(), t.tensor)).collect();
+    let (ours, theirs) = (
+        write_safetensors(&all).unwrap(),
+        std::fs::read(fixture("arrays/narrow.safetensors")).unwrap(),
+    );
+    let ours = ::safetensors::SafeTensors::deserialize(&ours).unwrap();
+    let theirs = ::safetensors::SafeTensors::deserialize(&theirs).unwrap();
+    for (name, _) in &all {
+        let (a, b) = (ours.tensor(name).unwrap(), theirs.tensor(name).unwrap());
+        assert_eq!((a.dtype(), a.shape(), a.data()), (b.dtype(), b.shape(), b.data()), "{name}");
+    }
+}
+
+#[test]
+fn halves_of_a_byte_are_refused() {
+    let file = |shape: &str, bytes: usize| {
+        let header =
+            format!(r#"{{"a":{{"dtype":"F4","shape":{shape},"data_offsets":[0,{bytes}]}}}}"#);
+        read_bytes(Kind::Safetensors, &headed(&header, bytes))
+    };
+    // rows of three share a byte; all six are whole bytes
+    assert_eq!(file("[2,3]", 3).unwrap()[0].tensor.shape(), [2, 3]);
+    for (shape, bytes) in [("[3]", 2), ("[3,3]", 5), ("[]", 1)] {
+        let e = file(shape, bytes).unwrap_err().to_string();
+        assert!(e.contains("an even number of f4e2m1 elements, found"), "{e}");
+    }
+    let odd = Tensor::zeros(DType::F4e2m1, vec![3, 3]);
+    let e = write_safetensors(&[("a".into(), odd)]).unwrap_err().to_string();
+    assert!(e.contains("an even number of f4e2m1 elements, found 9 of shape [3, 3]"), "{e}");
+}
+
 #[test]
 fn pt_refuses_what_is_not_a_tensor() {
     let evil = refused("arrays/evil.pt");
@@ -337,8 +398,12 @@ fn no_flipped_byte_panics() {
         state as usize
     };
     for (name, kind, mut bytes) in corpus() {
-        // Each reading of this one walks as many paths as the budget allows.
-        let rounds = if name.ends_with("wide.pt") { 100 } else { 20_000 };
+        // Each reading of this one walks as many paths as the budget allows; of the others a
+        // reading takes as long as they are.
+        let rounds = match name.ends_with("wide.pt") {
+            true => 100,
+            false => (16_000_000 / bytes.len()).min(20_000),
+        };
         for round in 0..rounds {
             // Most of a large file is data, where a flip is harmless: aim at the ends.
             let span = if round % 4 == 0 { bytes.len() } else { bytes.len().min(600) };

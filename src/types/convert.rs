@@ -256,5 +256,8 @@ pub fn f32s_of_f16s(src: &[half::f16]) -> Vec<f32> {
 }
 
 #[cfg(test)]
+#[path = "convert_random_tests.rs"]
+mod random_tests;
+#[cfg(test)]
 #[path = "convert_tests.rs"]
 mod tests;

@@ -1,10 +1,14 @@
-"""Writes tests/fixtures/arrays/: small npy, npz and pt files.
+"""Writes tests/fixtures/arrays/: small npy, npz, pt and safetensors files.
 
     pip install numpy
     python tests/data/make_fixtures.py
 
-The pt files are pickled by Python itself, through stand-ins for the few classes of PyTorch that
-its format names, so that PyTorch is not needed.
+    pip install numpy torch safetensors
+    python tests/data/make_fixtures.py --torch
+
+The pt files of the first form are pickled by Python itself, through stand-ins for the few classes
+of PyTorch that its format names, so that PyTorch is not needed. The second form writes only
+narrow.pt and narrow.safetensors, by PyTorch and by the safetensors library.
 """
 
 import collections
@@ -18,6 +22,39 @@ import zipfile
 import numpy as np
 
 OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "arrays"
+
+
+def narrow():
+    """Every code of the 4-bit and 8-bit floats, with what PyTorch says of their values."""
+    import safetensors.torch
+    import torch
+
+    pairs = torch.tensor([2 * i | (2 * i + 1) << 4 for i in range(8)], dtype=torch.uint8)
+    # PyTorch counts pairs of 4-bit floats: two rows of four are sixteen elements
+    f4 = pairs.view(torch.float4_e2m1fn_x2).reshape(2, 4)
+    tensors = {"f4": f4}
+    codes = torch.arange(256, dtype=torch.uint8).reshape(16, 16)
+    names = {
+        "f8e4m3": torch.float8_e4m3fn,
+        "f8e5m2": torch.float8_e5m2,
+        "f8e8m0": torch.float8_e8m0fnu,
+    }
+    for name, dtype in names.items():
+        tensors[name] = codes.clone().view(dtype)
+        tensors[f"{name}_values"] = tensors[name].to(torch.float32)
+    safetensors.torch.save_file(tensors, OUT / "narrow.safetensors")
+    # views, which only a pt file keeps as such
+    tensors["f4_turned"] = f4.t()
+    tensors["f8e4m3_window"] = tensors["f8e4m3"][3:5, 1::5]
+    tensors["parameter"] = torch.nn.Parameter(codes.view(torch.float8_e5m2)[0], requires_grad=False)
+    torch.save(tensors, OUT / "narrow.pt")
+
+
+# before the stand-ins below take PyTorch's place
+if __name__ == "__main__" and "--torch" in sys.argv:
+    OUT.mkdir(parents=True, exist_ok=True)
+    narrow()
+    sys.exit()
 
 
 def npy():

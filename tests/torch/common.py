@@ -164,6 +164,38 @@ def specials(dtype):
     return torch.tensor(v, dtype=torch.float64).to(dtype)
 
 
+def rounded(x, dtype):
+    """An f64 tensor rounded once, to nearest even; PyTorch's own way to narrow floats rounds to f32
+    in between. An inexact f32 is made odd first, so that the second rounding cannot tie."""
+    if dtype in (torch.float64, torch.float32):
+        return x.to(dtype)
+    f = x.to(torch.float32)
+    back = f.to(torch.float64)
+    bits = f.view(torch.int32)
+    step = torch.where(x.abs() > back.abs(), 1, -1).to(torch.int32)
+    fix = (back != x) & ~x.isnan() & (bits & 1 == 0)
+    return torch.where(fix, bits + step, bits).view(torch.float32).to(dtype)
+
+
+OVERFLOW = "f8e4m3 above 464 is NaN here, and 448 in PyTorch 2.15: the reference is set to NaN"
+
+
+def cast(x, dtype):
+    """As PyTorch casts, but f8e4m3 overflows to NaN, as ml_dtypes has it and PyTorch did before it
+    saturated; the value is put there and `OVERFLOW` says so."""
+    y = rounded(x, dtype) if x.dtype == torch.float64 else x.to(dtype)
+    if dtype != torch.float8_e4m3fn or not x.is_floating_point():
+        return y
+    over = x.to(torch.float64).abs() > 464
+    return torch.where(over, torch.tensor(0x7F, dtype=torch.uint8), y.view(torch.uint8)).view(dtype)
+
+
+def signed(t):
+    """An unsigned tensor as the signed one of its bits, for PyTorch to compute with."""
+    of = {torch.uint64: torch.int64, torch.uint32: torch.int32}
+    return t.view(of[t.dtype]) if t.dtype in of else t
+
+
 # --- cases --------------------------------------------------------------------------------------
 
 
@@ -181,7 +213,9 @@ class Case:
 
     `source` is the text of a whole file, or `file` names one below the repository's root; then
     `module` may name a module of it, and `consts` replaces consts. `rule` is one for all outputs,
-    or a list with one for each. `ops` are the names under which the table counts it.
+    or a list with one for each. `repeat` has, for `in/x` or `out/0`, how often the tensor is repeated
+    along each axis before it is used. `like` names an earlier case: tensors that are the same as there
+    are written once. `ops` are the names under which the table counts it.
     """
 
     name: str
@@ -197,6 +231,8 @@ class Case:
     module: str = ""
     func: str = "main"
     consts: dict = field(default_factory=dict)
+    repeat: dict = field(default_factory=dict)
+    like: str = ""
 
     def rules(self):
         one = isinstance(self.rule, dict)
@@ -216,19 +252,37 @@ class Case:
             "func": self.func,
             "dims": self.dims,
             "consts": self.consts,
+            "repeat": self.repeat,
+            "like": self.like,
             "ops": self.ops,
             "dtype": self.dtype or TF[self.outputs[0].dtype],
             "inputs": list(self.inputs),
             "rules": self.rules(),
             "note": self.note,
         }
+        if r["func"] == "main":
+            del r["func"]
         return {k: v for k, v in r.items() if v or k in ("inputs", "rules")}
 
     def tensors(self):
-        for n, t in self.inputs.items():
-            yield f"{self.name}/in/{n}", t
-        for i, t in enumerate(self.outputs):
-            yield f"{self.name}/out/{i}", t
+        """By what they are in the case: `in/x`, `out/0`."""
+        return {f"in/{n}": t for n, t in self.inputs.items()} | {
+            f"out/{i}": t for i, t in enumerate(self.outputs)}
+
+
+def same(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and content(a) == content(b)
+
+
+def tensors(cases):
+    """The tensors of a topic with their names, without those that a case shares with another."""
+    known = {}
+    for c in cases:
+        mine = known[c.name] = c.tensors()
+        shared = known[c.like] if c.like else {}
+        for which, t in mine.items():
+            if which not in shared or not same(t, shared[which]):
+                yield f"{c.name}/{which}", t
 
 
 # --- files --------------------------------------------------------------------------------------

@@ -36,8 +36,8 @@ def build(topic, folder):
     twice = {n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else set()
     if twice:
         sys.exit(f"{topic}: two cases are named {sorted(twice)}")
-    tensors = [t for c in cases for t in c.tensors()]
-    (folder / f"{topic}.safetensors").write_bytes(common.safetensors(tensors))
+    data = common.safetensors(common.tensors(cases))
+    (folder / f"{topic}.safetensors").write_bytes(data)
     (folder / f"{topic}.json").write_bytes(common.listing(cases))
     sizes = ", ".join(f"{(folder / f'{topic}.{k}').stat().st_size // 1024} KiB" for k in KINDS)
     print(f"{topic}: {len(cases)} cases, {sizes}", flush=True)
@@ -59,6 +59,7 @@ def manifest(data):
     lists = sorted(data.glob("*.json"))
     return {
         "python": sys.version.split()[0],
+        "cpu": torch.backends.cpu.get_cpu_capability(),
         **{p: installed(p) for p in packages},
         "topics": {
             p.stem: {

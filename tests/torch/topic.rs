@@ -1,6 +1,6 @@
 //! Committed cases: reading and running them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -26,11 +26,19 @@ pub struct Case {
     pub file: String,
     #[serde(default)]
     pub module: String,
+    #[serde(default = "main")]
     pub func: String,
     #[serde(default)]
     pub dims: BTreeMap<String, i64>,
     #[serde(default)]
     pub consts: BTreeMap<String, serde_json::Value>,
+    /// How often a tensor, such as `in/x`, is repeated along each of its axes: programs whose
+    /// sizes are literals take more elements than are committed.
+    #[serde(default)]
+    pub repeat: BTreeMap<String, Vec<usize>>,
+    /// An earlier case, whose tensors stand in for those that this one lacks.
+    #[serde(default)]
+    pub like: String,
     pub ops: Vec<String>,
     pub dtype: String,
     pub inputs: Vec<String>,
@@ -38,6 +46,10 @@ pub struct Case {
     /// Why the reference is what it is.
     #[serde(default)]
     pub note: String,
+}
+
+fn main() -> String {
+    "main".into()
 }
 
 /// A topic's cases and their tensors.
@@ -79,8 +91,17 @@ impl Topic {
         Ok(Topic { cases, tensors })
     }
 
-    fn tensor(&self, name: &str) -> Result<&Tensor, String> {
-        self.tensors.get(name).ok_or_else(|| format!("there is no tensor `{name}`"))
+    /// An input or expected result of a case, repeated as the case says.
+    fn value(&self, c: &Case, which: &str) -> Result<Tensor, String> {
+        let name = format!("{}/{which}", c.name);
+        let like = || self.tensors.get(&format!("{}/{which}", c.like));
+        let t = self.tensors.get(&name).or_else(like);
+        let t = t.ok_or_else(|| format!("there is no tensor `{name}`"))?;
+        match c.repeat.get(which) {
+            None => Ok(t.clone()),
+            Some(times) if times.len() == t.rank() => Ok(repeat(t, times)),
+            Some(times) => Err(format!("`{name}` {:?} repeated {times:?}", t.shape())),
+        }
     }
 
     /// Compiles and evaluates a case, and judges each of its results.
@@ -93,8 +114,8 @@ impl Topic {
             return Err(format!("got {} results, expected {}", got.len(), c.rules.len()));
         }
         let one = |(i, (t, rule)): (usize, (&Tensor, &Rule))| {
-            let expected = self.tensor(&format!("{}/out/{i}", c.name))?;
-            judge(rule, t, expected).map_err(|e| format!("result {i}: {e}"))
+            let expected = self.value(c, &format!("out/{i}"))?;
+            judge(rule, t, &expected).map_err(|e| format!("result {i}: {e}"))
         };
         got.iter().zip(&c.rules).enumerate().map(one).collect()
     }
@@ -117,14 +138,15 @@ impl Topic {
         let Some(g) = &compiled.graph else {
             return Err(lines(&s.diagnostics_of(func)));
         };
-        let names: Vec<&str> = g.params.iter().map(|p| p.name.as_str()).collect();
-        if names != c.inputs {
-            return Err(format!("parameters are {names:?}, inputs {:?}", c.inputs));
+        let names: BTreeSet<&str> = g.params.iter().map(|p| p.name.as_str()).collect();
+        let given: BTreeSet<&str> = c.inputs.iter().map(String::as_str).collect();
+        if names != given {
+            return Err(format!("parameters are {names:?}, inputs {given:?}"));
         }
-        let inputs: Vec<Tensor> = c
-            .inputs
+        let inputs: Vec<Tensor> = g
+            .params
             .iter()
-            .map(|n| self.tensor(&format!("{}/in/{n}", c.name)).cloned())
+            .map(|p| self.value(c, &format!("in/{}", p.name)))
             .collect::<Result<_, _>>()?;
         let sizes: Vec<(String, Vec<i64>)> =
             c.dims.iter().map(|(n, v)| (n.clone(), vec![*v])).collect();
@@ -134,6 +156,22 @@ impl Topic {
         let run = evaluate(g, &point.env, &inputs, &Options::default());
         run.map(|o| o.outputs).map_err(|d| lines(&[*d]))
     }
+}
+
+/// A tensor side by side with itself along each axis.
+fn repeat(t: &Tensor, times: &[usize]) -> Tensor {
+    let shape: Vec<usize> = t.shape().iter().zip(times).map(|(d, n)| d * n).collect();
+    let mut out = Tensor::zeros(t.dtype(), shape);
+    let blocks: usize = times.iter().product();
+    for mut k in 0..blocks {
+        let mut starts = vec![0; times.len()];
+        for ((s, n), d) in starts.iter_mut().zip(times).zip(t.shape()).rev() {
+            *s = k % n * d;
+            k /= n;
+        }
+        out.write_block(&starts, t);
+    }
+    out
 }
 
 struct Disk;

@@ -16,7 +16,22 @@ impl Label {
     }
 }
 
-/// The axes of each operand and of the result.
+/// The most axes that a text may name, so that a set of them is a number.
+const MAX_LABELS: usize = 64;
+
+/// Each label once, in order of appearance.
+pub fn distinct(labels: &[Label]) -> Vec<Label> {
+    let mut out: Vec<Label> = vec![];
+    for l in labels {
+        if !out.contains(l) {
+            out.push(*l);
+        }
+    }
+    out
+}
+
+/// The axes of each operand and of the result. A label that stands twice in an operand takes its
+/// diagonal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     pub inputs: Vec<Vec<Label>>,
@@ -49,21 +64,30 @@ impl Spec {
             inputs.push(labels(term, rest)?);
         }
         let output = labels(right, widest)?;
+        if let Some((i, l)) = output.iter().enumerate().find(|(i, l)| output[..*i].contains(l)) {
+            return Err(format!("the result names axis `{}` twice, at {i}", l.show()));
+        }
         if let Some(l) = output.iter().find(|l| !inputs.iter().any(|t| t.contains(l))) {
             return Err(format!("axis `{}` of the result is in no operand", l.show()));
         }
-        Ok(Spec { inputs, output })
+        let spec = Spec { inputs, output };
+        match spec.all().len() {
+            n if n > MAX_LABELS => {
+                Err(format!("it names {n} axes, and at most {MAX_LABELS} are taken"))
+            }
+            _ => Ok(spec),
+        }
+    }
+
+    /// Whether an operand names an axis twice.
+    pub fn diagonal(&self) -> bool {
+        self.inputs.iter().any(|t| distinct(t).len() != t.len())
     }
 
     /// Every label: those of the result, then those that are summed, in order of appearance.
     pub fn all(&self) -> Vec<Label> {
-        let mut out = self.output.clone();
-        for l in self.inputs.iter().flatten() {
-            if !out.contains(l) {
-                out.push(*l);
-            }
-        }
-        out
+        let inputs = self.inputs.iter().flatten();
+        distinct(&self.output.iter().chain(inputs).copied().collect::<Vec<_>>())
     }
 
     /// Whether a label is used by the result or by an operand after the first `done`.
@@ -74,7 +98,8 @@ impl Spec {
     /// The steps: operands are taken from left to right.
     pub fn steps(&self) -> Vec<Step> {
         let mut steps = vec![];
-        let mut acc = self.inputs.first().cloned().unwrap_or_default();
+        let inputs: Vec<Vec<Label>> = self.inputs.iter().map(|t| distinct(t)).collect();
+        let mut acc = inputs.first().cloned().unwrap_or_default();
         if self.inputs.len() == 1 {
             let keep: Vec<Label> = acc.iter().copied().filter(|l| self.needed(*l, 1)).collect();
             if keep.len() != acc.len() {
@@ -82,8 +107,7 @@ impl Spec {
             }
             return steps;
         }
-        for (i, b) in self.inputs.iter().enumerate().skip(1) {
-            let mut b = b.clone();
+        for (i, mut b) in inputs.into_iter().enumerate().skip(1) {
             // what only one of the two has, and nothing needs later, is summed beforehand
             let keep_a: Vec<Label> =
                 acc.iter().copied().filter(|l| b.contains(l) || self.needed(*l, i)).collect();
@@ -153,10 +177,9 @@ fn labels(term: &str, rest: usize) -> Result<Vec<Label>, String> {
             c => return Err(format!("`{c}` names no axis: axes are letters or `...`")),
         }
     }
-    for (i, l) in out.iter().enumerate() {
-        if out.iter().take(i).any(|o| o == l) {
-            return Err(format!("`{}` names axis `{}` twice", term.trim(), l.show()));
-        }
+    let dots = term.matches("...").count();
+    if dots > 1 {
+        return Err(format!("`{}` has {dots} `...`, and one is taken", term.trim()));
     }
     Ok(out)
 }
@@ -193,7 +216,8 @@ mod tests {
             ("ab,bc", &[2, 2][..], "no `->`"),
             ("ab->a", &[2, 2], "names 1 operands"),
             ("ab,b->a", &[3, 1], "operand 0 has 3 axes"),
-            ("aa->a", &[2], "twice"),
+            ("ab->aa", &[2], "the result names axis `a` twice, at 1"),
+            ("......->...", &[2], "has 2 `...`"),
             ("ab->c", &[2], "in no operand"),
             ("a1->a", &[2], "names no axis"),
         ] {

@@ -8,7 +8,7 @@ pub static OP: &dyn Op = &IntDiv {
     name: "floor_div",
     doc: Doc {
         summary: "The quotient of two integers, rounded towards minus infinity.",
-        details: "Broadcasts. Division by zero stops the evaluation and names the element.",
+        details: "Broadcasts. Division by zero stops the evaluation and names its index.",
         examples: &[
             example(
                 "floor_div(a, b)",

@@ -8,13 +8,15 @@ pub static OP: &dyn Op = &Gelu;
 
 const ROOT_HALF: f64 = std::f64::consts::FRAC_1_SQRT_2;
 
+/// By `erfc`, for `1 + erf` cancels where x is negative.
 fn exact(x: f64) -> f64 {
-    0.5 * x * (1.0 + libm::erf(x * ROOT_HALF))
+    0.5 * x * libm::erfc(-x * ROOT_HALF)
 }
 
+/// `(1 + tanh(y)) / 2` is `1 / (1 + exp(-2 y))`, which does not cancel where x is negative.
 fn by_tanh(x: f64) -> f64 {
     const K: f64 = std::f64::consts::FRAC_2_SQRT_PI * ROOT_HALF;
-    0.5 * x * (1.0 + libm::tanh(K * (x + 0.044715 * x * x * x)))
+    x / (1.0 + libm::exp(-2.0 * K * (x + 0.044715 * x * x * x)))
 }
 
 fn is_tanh(attrs: &Attrs) -> bool {

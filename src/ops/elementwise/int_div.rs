@@ -48,8 +48,9 @@ impl Op for IntDiv {
         let zero = divisors.iter().position(|d| *d == 0);
         if let (Some(i), false) = (zero, out.shape.contains(&0)) {
             return Err(EvalError::new(format!(
-                "`{}`: division by zero, element {i} of `b` is 0",
-                self.name
+                "`{}`: division by zero, `b` is 0{}",
+                self.name,
+                data::at_index(i, b.shape())
             )));
         }
         let f = if b.dtype() == DType::U64 { self.unsigned } else { self.signed };

@@ -1,10 +1,15 @@
 //! Ops that work element by element.
 
 mod int_div;
+mod shift;
 
 pub mod abs;
 pub mod add;
 pub mod and;
+pub mod bit_and;
+pub mod bit_or;
+pub mod bit_xor;
+pub mod bitcast;
 pub mod cast;
 pub mod ceil;
 pub mod clamp;
@@ -40,6 +45,8 @@ pub mod rem;
 pub mod round;
 pub mod rsqrt;
 pub mod select;
+pub mod shl;
+pub mod shr;
 pub mod sigmoid;
 pub mod sign;
 pub mod silu;

@@ -9,7 +9,7 @@ pub static OP: &dyn Op = &IntDiv {
     doc: Doc {
         summary: "The remainder of `floor_div`, with the sign of the divisor: `a % b`.",
         details: "Broadcasts; `a == floor_div(a, b) * b + rem(a, b)`, as in Python and PyTorch. \
-                  Division by zero stops the evaluation and names the element.",
+                  Division by zero stops the evaluation and names its index.",
         examples: &[
             example(
                 "rem(a, b)",

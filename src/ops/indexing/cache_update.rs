@@ -107,15 +107,21 @@ impl Op for CacheUpdate {
         };
         let d = select_axis("cache_update", call).unwrap_or(0);
         let mut write = Access::direct(0..cache.rank());
+        let mut read = write.clone();
+        if let Some(a) = read.axes.get_mut(d) {
+            *a = AxisAccess::Any { touched: Expr::zero() };
+        }
         if let (Some(a), Some(pos)) = (write.axes.get_mut(d), call.attrs.int("pos")) {
             *a = AxisAccess::Window { dim: d, start: pos.clone() };
         }
-        Domain {
+        let mut domain = Domain {
             dims: access::parallel(&new.shape),
-            reads: vec![access::untouched(cache.rank()), Access::direct(0..new.rank())],
+            reads: vec![read, Access::direct(0..new.rank())],
             writes: vec![write],
             exact: true,
-        }
+        };
+        access::whole_unless_written(&mut domain);
+        domain
     }
 
     fn work(&self, _: &Call, _: &[TensorTy]) -> Vec<Work> {

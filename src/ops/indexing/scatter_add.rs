@@ -1,6 +1,6 @@
 //! The op `scatter_add`.
 
-use super::through::{check_indices, check_within, part, targets, through};
+use super::through::{axis_in, check_indices, check_within, elements, targets};
 use crate::ops::support::gather::add_at;
 use crate::ops::support::prelude::*;
 
@@ -24,7 +24,8 @@ impl Op for ScatterAdd {
                 details: "As in PyTorch: `z[idx[i][j]][j] += src[i][j]` for `dim = 0`, in \
                           row-major order, accumulated in f32 (f64 for f64) and rounded once; \
                           integers wrap. An index outside the axis stops the evaluation and is \
-                          named. One addition an element of `idx`.",
+                          named. The axis `dim` of `src` cannot be split over a mesh. One \
+                          addition an element of `idx`.",
                 examples: &[
                     example(
                         "scatter_add(z, i, s, dim = 0)",
@@ -71,19 +72,7 @@ impl Op for ScatterAdd {
     }
 
     fn domain(&self, call: &Call, outs: &[TensorTy]) -> Domain {
-        let (Some(z), Some(idx), Some(src)) =
-            (call.inputs.first(), call.inputs.get(1), call.inputs.get(2))
-        else {
-            return access::create(outs);
-        };
-        let d = d_of(call).unwrap_or(0);
-        let at = through(z, &idx.shape, d);
-        Domain {
-            dims: access::parallel(&idx.shape),
-            reads: vec![at.clone(), Access::direct(0..idx.rank()), part(src, &idx.shape)],
-            writes: vec![at],
-            exact: false,
-        }
+        elements(call, outs, d_of(call).unwrap_or(0), false)
     }
 
     fn work(&self, call: &Call, _: &[TensorTy]) -> Vec<Work> {
@@ -92,9 +81,7 @@ impl Op for ScatterAdd {
 
     fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
         let (z, idx, src) = (cx.input(0)?, cx.input(1)?, cx.input(2)?);
-        let d =
-            check::axes_of(cx.attrs, "dim", z.rank()).and_then(|d| d.first().copied()).unwrap_or(0);
-        let at = targets("scatter_add", z.shape(), idx, d)?;
+        let at = targets("scatter_add", z.shape(), idx, axis_in(cx, z))?;
         let src = data::block(src, &vec![0; src.rank()], idx.shape())?;
         Ok(vec![add_at(z, &src, cx.out(0)?.dtype, |i| at[i])])
     }

@@ -1,6 +1,8 @@
-//! Ops with an index for each element.
+//! Ops that write or read through indices: one for each element, or one for each slice.
 
-use crate::ops::support::gather::positions;
+use super::index_select::select_axis;
+use crate::ops::support::data::{around, pair_data};
+use crate::ops::support::gather::{index_list, positions};
 use crate::ops::support::prelude::*;
 use crate::ops::support::walk::strides;
 
@@ -77,4 +79,112 @@ pub fn targets(op: &str, shape: &[usize], idx: &Tensor, d: usize) -> Result<Vec<
         p
     };
     Ok(at.into_iter().enumerate().map(place).collect())
+}
+
+/// Operands `z`, `idx` and `src` of an op that writes slices of `src` at indices of an axis of `z`.
+pub fn check_slices(op: &str, call: &Call) -> Result<(), OpError> {
+    check::same_dtype(op, call, (0, "z"), (2, "src"))?;
+    index_list(op, call, 1, "idx")?;
+    let d = select_axis(op, call)?;
+    let (z, idx, src) = (call.input(0)?, call.input(1)?, call.input(2)?);
+    check::rank(op, call, 2, "src", z.rank())?;
+    let n = idx.shape.first().cloned().unwrap_or_default();
+    for (i, (a, b)) in z.shape.iter().zip(&src.shape).enumerate() {
+        let (name, want) = match i == d {
+            true => ("the length of `idx`".to_string(), &n),
+            false => (format!("axis {i} of `z`"), a),
+        };
+        check::equal(
+            op,
+            call,
+            (&format!("axis {i} of `src`"), b),
+            (&name, want),
+            "`src` is as long as `idx` in axis `dim`, and as `z` elsewhere",
+        )
+        .map_err(|e| check::with_types(e, call, &[(0, "z"), (1, "idx"), (2, "src")]))?;
+    }
+    Ok(())
+}
+
+/// The domain of such an op: a point for each element of `src`. Where `over` is set, elements of
+/// `z` are replaced and not read.
+pub fn slices(op: &str, call: &Call, outs: &[TensorTy], over: bool) -> Domain {
+    let (Some(z), Some(src)) = (call.inputs.first(), call.inputs.get(2)) else {
+        return access::create(outs);
+    };
+    let d = select_axis(op, call).unwrap_or(0);
+    let mut at = Access::direct(0..z.rank());
+    if let (Some(a), Some(n), Some(reads)) = (at.axes.get_mut(d), z.shape.get(d), src.shape.get(d))
+    {
+        *a = access::some(n, reads);
+    }
+    let mut domain = Domain {
+        dims: access::parallel(&src.shape),
+        reads: vec![at.clone(), Access::direct([d]), Access::direct(0..src.rank())],
+        writes: vec![at],
+        exact: false,
+    };
+    written(&mut domain, d, over);
+    domain
+}
+
+/// The domain of an op that writes an element of `src` for each index: a point for each index.
+pub fn elements(call: &Call, outs: &[TensorTy], d: usize, over: bool) -> Domain {
+    let (Some(z), Some(idx), Some(src)) =
+        (call.inputs.first(), call.inputs.get(1), call.inputs.get(2))
+    else {
+        return access::create(outs);
+    };
+    let at = through(z, &idx.shape, d);
+    let mut domain = Domain {
+        dims: access::parallel(&idx.shape),
+        reads: vec![at.clone(), Access::direct(0..idx.rank()), part(src, &idx.shape)],
+        writes: vec![at],
+        exact: false,
+    };
+    written(&mut domain, d, over);
+    domain
+}
+
+/// Settles what a write through indices of axis `d` asks: dimensions that index no axis of the
+/// result by themselves stay whole, and what is replaced is not read.
+fn written(domain: &mut Domain, d: usize, over: bool) {
+    access::whole_unless_written(domain);
+    let axis = domain.reads.first_mut().and_then(|a| a.axes.get_mut(d));
+    if let (true, Some(a)) = (over, axis) {
+        *a = AxisAccess::Any { touched: Expr::zero() };
+    }
+}
+
+/// For each element of `src`, in row-major order, its position in `z`.
+pub fn slice_targets(op: &str, cx: &EvalCx) -> Result<Vec<usize>, EvalError> {
+    let (z, idx, src) = (cx.input(0)?, cx.input(1)?, cx.input(2)?);
+    let d = axis_in(cx, z);
+    let (_, n, inner) = around(z.shape(), d);
+    let at = positions(op, idx, n)?;
+    let m = at.len().max(1);
+    let place = |i: usize| {
+        let (row, col) = (i / inner.max(1), i % inner.max(1));
+        ((row / m) * n + at.get(row % m).copied().unwrap_or(0)) * inner + col
+    };
+    Ok((0..src.len()).map(place).collect())
+}
+
+/// The axis that `dim` names, 0 by default.
+pub fn axis_in(cx: &EvalCx, z: &Tensor) -> usize {
+    check::axes_of(cx.attrs, "dim", z.rank()).and_then(|d| d.first().copied()).unwrap_or(0)
+}
+
+/// `z` with the elements of `src` in these positions; of several for one, the last stays.
+pub fn put_at(z: &Tensor, src: &Tensor, at: &[usize]) -> Result<Tensor, EvalError> {
+    let data = pair_data!(z.data(), src.data(), (z, s) => {
+        let mut v = z.clone();
+        for (p, x) in at.iter().zip(s) {
+            if let Some(o) = v.get_mut(*p) {
+                *o = *x;
+            }
+        }
+        v
+    })?;
+    data::tensor(z.dtype(), z.shape().to_vec(), data)
 }

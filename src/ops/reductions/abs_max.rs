@@ -7,8 +7,9 @@ pub static OP: &dyn Op = &Reduce {
     name: "abs_max",
     doc: Doc {
         summary: "The largest magnitude along some axes, or of all.",
-        details: "NaN if any is NaN; 0 for no elements. The scale of a quantizer. One operation \
-                  an element: the magnitude is a modifier of the comparison.",
+        details: "NaN if any is NaN; 0 for no elements; integers wrap as in `abs`. The scale of a \
+                  quantizer. One operation an element: the magnitude is a modifier of the \
+                  comparison.",
         examples: &[
             example(
                 "abs_max(x, dim = 1)",
@@ -34,10 +35,11 @@ pub static OP: &dyn Op = &Reduce {
         join: |a: f64, b: f64| if b > a || b.is_nan() { b } else { a },
         block: |x| block(x, 0.0, |a: f64, b: f64| if b > a || b.is_nan() { b } else { a }),
     }),
+    // in the order of the dtype; magnitudes wrap as those of `abs` do
     ints: Some(Monoid {
-        identity: 0,
+        identity: i64::MIN,
         join: |a: i64, b: i64| a.max(b),
-        block: |x| block(x, 0, |a: i64, b: i64| a.max(b)),
+        block: |x| block(x, i64::MIN, |a: i64, b: i64| a.max(b)),
     }),
     mean: false,
     out: false,

@@ -6,6 +6,7 @@ pub mod concat;
 pub mod expand;
 pub mod flatten;
 pub mod flip;
+pub mod pad;
 pub mod repeat_interleave;
 pub mod reshape;
 pub mod slice;

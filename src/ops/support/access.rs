@@ -49,6 +49,22 @@ pub fn some(extent: &Expr, reads: &Expr) -> AxisAccess {
     AxisAccess::Any { touched: extent.min_of(reads) }
 }
 
+/// Dimensions that index no axis of a result by themselves may not be split: a position would
+/// write its part of the elements only, and nothing would put the parts together.
+pub fn whole_unless_written(domain: &mut Domain) {
+    let axes = domain.writes.iter().flat_map(|w| &w.axes);
+    let written: Vec<usize> = axes
+        .filter_map(|a| match a {
+            AxisAccess::Dims(d) => Some(d.clone()),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    for (i, d) in domain.dims.iter_mut().enumerate() {
+        d.splittable &= written.contains(&i) || d.reduce.is_some();
+    }
+}
+
 /// The domain of a reshape: the finest common factors of both shapes, major first. Where they do
 /// not fit each other, what is left between is one dimension that cannot be split.
 pub fn reshape(from: &[Expr], to: &[Expr], vars: &VarTable) -> Domain {

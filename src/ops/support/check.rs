@@ -268,6 +268,25 @@ pub fn plain_int(op: &str, call: &Call, name: &str) -> Result<i64, OpError> {
     })
 }
 
+/// One integer for each of `n` axes, from a list of as many or from one for all.
+pub fn per_axis(op: &str, call: &Call, name: &str, n: usize) -> Result<Vec<Expr>, OpError> {
+    let given = match call.attrs.get(name) {
+        Some(Attr::Int(e)) => std::slice::from_ref(e),
+        Some(Attr::Shape(v)) => v,
+        _ => return Err(missing(op, name)),
+    };
+    match given {
+        [one] => Ok(vec![one.clone(); n]),
+        all if all.len() == n => Ok(all.to_vec()),
+        all => Err(OpError::new(
+            Code::BadAttr,
+            format!("`{op}` takes one `{name}` for each of {n} axes, found {}", all.len()),
+        )
+        .at(name, show_dims(call, all))
+        .help(format!("a lone number stands for all axes: `{name} = 1`"))),
+    }
+}
+
 /// A required attribute that is not there.
 pub fn missing(op: &str, name: &str) -> OpError {
     OpError::new(Code::BadArgs, format!("`{op}` needs `{name}`"))

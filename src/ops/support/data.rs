@@ -54,6 +54,27 @@ pub fn tensor(dtype: DType, shape: Vec<usize>, data: Data) -> Result<Tensor, Eva
     Tensor::new(dtype, shape, data).map_err(|e| EvalError::new(e.to_string()))
 }
 
+/// ` at [1, 2]`: where element `i` of a shape is; nothing at rank 0.
+pub fn at_index(i: usize, shape: &[usize]) -> String {
+    if shape.is_empty() {
+        return String::new();
+    }
+    let at: Vec<usize> = strides(shape)
+        .iter()
+        .zip(shape)
+        .map(|(s, n)| i / (*s).max(1) as usize % n.max(&1))
+        .collect();
+    format!(" at {at:?}")
+}
+
+/// Element `i` of a tensor of integers, as it is written.
+pub fn shown_int(t: &Tensor, i: usize) -> String {
+    match t.dtype() {
+        DType::U64 => (t.get_i64(i) as u64).to_string(),
+        _ => t.get_i64(i).to_string(),
+    }
+}
+
 /// The number of elements of a shape, held below what memory can address.
 pub fn count(shape: &[usize]) -> Result<usize, EvalError> {
     crate::types::value::elements(shape)

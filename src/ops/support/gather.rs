@@ -5,20 +5,15 @@ use super::prelude::*;
 
 /// Indices as positions of an axis of `n`; the error names the first that is outside.
 pub fn positions(op: &str, idx: &Tensor, n: usize) -> Result<Vec<usize>, EvalError> {
+    let outside = |i: usize| {
+        let (k, at) = (data::shown_int(idx, i), data::at_index(i, idx.shape()));
+        EvalError::new(format!("`{op}`: index {k}{at} is outside 0..{n}"))
+    };
     let v = idx.to_i64s();
-    let wrapped = idx.dtype() == DType::U64;
-    v.iter()
-        .enumerate()
-        .map(|(i, &k)| match usize::try_from(k) {
-            Ok(k) if k < n => Ok(k),
-            _ if wrapped => Err(outside(op, i, &(k as u64).to_string(), n)),
-            _ => Err(outside(op, i, &k.to_string(), n)),
-        })
-        .collect()
-}
-
-fn outside(op: &str, i: usize, k: &str, n: usize) -> EvalError {
-    EvalError::new(format!("`{op}`: index {k} (element {i}) is outside an axis of {n}"))
+    let inside = |(i, k): (usize, &i64)| {
+        usize::try_from(*k).ok().filter(|k| *k < n).ok_or_else(|| outside(i))
+    };
+    v.iter().enumerate().map(inside).collect()
 }
 
 /// Rows `at` of an axis: the result has `at.len()` in that axis' place.

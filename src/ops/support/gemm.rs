@@ -96,6 +96,11 @@ fn index_order<T: Real>(a: Mat<T>, b: Mat<T>, out: &mut [T]) {
     for (i, row) in out.chunks_mut(b.cols).enumerate() {
         for k in 0..a.cols {
             let Some(x) = a.at(i, k) else { continue };
+            let line = b.data.get(k * b.row_stride..).and_then(|d| d.get(..b.cols));
+            if let (1, Some(line)) = (b.col_stride, line) {
+                row.iter_mut().zip(line).for_each(|(o, y)| *o = *o + *x * *y);
+                continue;
+            }
             for (j, o) in row.iter_mut().enumerate() {
                 if let Some(y) = b.at(k, j) {
                     *o = *o + *x * *y;

@@ -117,6 +117,17 @@ fn x_abs<T: Real>(x: &[T], abs: fn(T) -> T) -> Vec<T> {
     fill(x.len(), |at, part| map(&x[at..], part, abs))
 }
 
+/// The magnitudes of integers, in their own dtype: that of the least wraps to itself.
+fn magnitudes(x: &Tensor) -> Tensor {
+    match x.dtype().is_signed() {
+        true => {
+            let v = x.to_i64s().iter().map(|v| v.wrapping_abs()).collect();
+            Tensor::from_i64s(x.dtype(), x.shape().to_vec(), v)
+        }
+        false => x.clone(),
+    }
+}
+
 impl Op for Reduce {
     fn name(&self) -> &'static str {
         self.name
@@ -189,14 +200,9 @@ impl Op for Reduce {
             Class::Int => {
                 let m = self.ints.as_ref().ok_or_else(|| self.refuse(x.dtype()))?;
                 match self.kind {
-                    Reduction::Max | Reduction::Min if !self.abs => {
-                        store_ordered(out.dtype, shape, m.rows(&load_ordered(&x), rows, n))
-                    }
-                    _ if self.abs && x.dtype() != DType::U64 => {
-                        let v: Vec<i64> = x.to_i64s().iter().map(|v| v.wrapping_abs()).collect();
-                        Tensor::from_i64s(out.dtype, shape, m.rows(&v, rows, n))
-                    }
-                    _ if self.abs => {
+                    _ if self.abs && n == 0 => Tensor::zeros(out.dtype, shape),
+                    Reduction::Max | Reduction::Min => {
+                        let x = if self.abs { magnitudes(&x) } else { x };
                         store_ordered(out.dtype, shape, m.rows(&load_ordered(&x), rows, n))
                     }
                     _ => Tensor::from_i64s(out.dtype, shape, m.rows(&x.to_i64s(), rows, n)),

@@ -183,6 +183,11 @@ fn einsums_agree_with_sums_written_out() {
         "abcd,bd->ac",
         "a,a,a->a",
         "dabe,ebad->ab",
+        "aab->ba",
+        "aa->",
+        "aa,bb->ab",
+        "aab,bb,a->a",
+        "aba,ab->b",
     ] {
         let (left, _) = spec.split_once("->").unwrap();
         let inputs: Vec<Tensor> = left
@@ -209,6 +214,27 @@ fn an_ellipsis_stands_for_leading_axes() {
     let dots = op("einsum", &[&q, &k]).attr("spec", Attr::Str("...qd,...kd->...qk".into()));
     let plain = op("einsum", &[&q, &k]).attr("spec", Attr::Str("abqd,abkd->abqk".into()));
     assert!(dots.get().bit_equal(&plain.get()));
+}
+
+/// The values are PyTorch's.
+#[test]
+fn a_label_twice_is_a_diagonal() {
+    let count = |shape: &[usize]| {
+        f32s(shape, &(0..shape.iter().product()).map(|i: usize| i as f64).collect::<Vec<_>>())
+    };
+    let (a, b, c) = (count(&[2, 2, 3]), count(&[2, 2]), count(&[3, 3]));
+    let einsum = |spec: &str, x: &[&Tensor]| op("einsum", x).attr("spec", Attr::Str(spec.into()));
+    assert_eq!(einsum("iij->ji", &[&a]).values(), [0.0, 9.0, 1.0, 10.0, 2.0, 11.0]);
+    assert_eq!(einsum("ii,jj->ij", &[&b, &c]).values(), [0.0, 0.0, 0.0, 0.0, 12.0, 24.0]);
+    let d = f32s(&[2], &[1.0, 10.0]);
+    assert_eq!(einsum("iij,jj,i->i", &[&a, &c, &d]).values(), [20.0, 1280.0]);
+    assert_eq!(einsum("ii->", &[&c]).values(), [12.0]);
+    let e = einsum("ii->", &[&f32s(&[2, 3], &[0.0; 6])]).error();
+    assert!(e.contains("axis `i` of operand 0") && e.contains("found 2 and 3"), "{e}");
+    // 65 axes of extent 1 are more than a text may name
+    let wide = f32s(&[1; 65], &[1.0]);
+    let e = einsum("...->...", &[&wide]).error();
+    assert!(e.contains("names 65 axes"), "{e}");
 }
 
 #[test]

@@ -198,7 +198,8 @@ fn attr(kind: ParamKind, arg: &Arg, rank: i64) -> Attr {
         (ParamKind::Dims, Arg::Number(v, _)) => Attr::Ints(vec![axis(v)]),
         (ParamKind::Dims, Arg::List(v)) => Attr::Ints(v.iter().map(|a| axis(&number(a))).collect()),
         (ParamKind::Ints, Arg::List(v)) => Attr::Ints(v.iter().map(|a| number(a) as i64).collect()),
-        (ParamKind::Shape, Arg::List(v)) => {
+        (ParamKind::PerAxis, Arg::Number(v, _)) => Attr::Shape(vec![Expr::int(*v as i64)]),
+        (ParamKind::Shape | ParamKind::PerAxis, Arg::List(v)) => {
             Attr::Shape(v.iter().map(|a| Expr::int(number(a) as i64)).collect())
         }
         (k, a) => panic!("{a:?} as {k:?}"),

@@ -27,6 +27,8 @@ pub fn op(name: &str, inputs: &[&Tensor]) -> Case {
             (DefaultValue::Int(i), ParamKind::Dims) => {
                 Attr::Ints(vec![if i < 0 { i + rank } else { i }])
             }
+            (DefaultValue::Int(i), ParamKind::Number) => Attr::Num(Num::Int(Expr::int(i))),
+            (DefaultValue::Int(i), ParamKind::PerAxis) => Attr::Shape(vec![Expr::int(i)]),
             (DefaultValue::Int(i), _) => Attr::Int(Expr::int(i)),
             (DefaultValue::Float(f), _) => Attr::Num(Num::Float(Float::Const(f))),
             (DefaultValue::Bool(b), _) => Attr::Bool(b),
@@ -88,8 +90,10 @@ impl Case {
             .map(|t| OutTy { dtype: wide(t.dtype), shape: concrete(&t.shape) })
             .collect();
         let inputs: Vec<Tensor> = self.inputs.iter().map(|t| t.cast(wide(t.dtype()))).collect();
+        let declared: Vec<DType> = self.inputs.iter().map(Tensor::dtype).collect();
         let cx = EvalCx {
             inputs: &inputs,
+            declared: &declared,
             attrs: &self.attrs,
             env: &Env::default(),
             outs: &outs,

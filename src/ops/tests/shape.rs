@@ -182,3 +182,27 @@ proptest! {
         prop_assert!(back.bit_equal(&x));
     }
 }
+
+#[test]
+fn padding_as_in_pytorch() {
+    // torch.nn.functional.pad(x, (1, 2, 0, 1, 2, 0), value = 9)
+    let x = f32s(&[1, 2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    let list = |v: &[usize]| Attr::Shape(super::run::exprs(v));
+    let c = op("pad", &[&x])
+        .dims(&[2, 1, 0])
+        .attr("low", list(&[1, 0, 2]))
+        .attr("high", list(&[2, 1, 0]))
+        .num("value", 9.0);
+    let mut want = vec![9.0; 54];
+    want[37..40].copy_from_slice(&[0.0, 1.0, 2.0]);
+    want[43..46].copy_from_slice(&[3.0, 4.0, 5.0]);
+    let got = c.get();
+    assert_eq!((got.shape(), &got.to_f64s()[..]), (&[3, 3, 6][..], &want[..]));
+    super::domains::check(&c);
+    let e = op("pad", &[&x]).dims(&[0]).attr("low", Attr::Shape(vec![(-1).into()])).error();
+    assert!(e.contains("a `low` of at least 0 for axis 0, found -1"), "{e}");
+    let e = op("pad", &[&x]).dims(&[0, 1]).attr("high", list(&[1, 2, 3])).error();
+    assert!(e.contains("one `high` for each of 2 axes, found 3"), "{e}");
+    let b = Tensor::full(DType::Bool, vec![1], 1.0);
+    assert_eq!(op("pad", &[&b]).dims(&[0]).attr("high", list(&[1])).values(), [1.0, 0.0]);
+}

@@ -6,6 +6,6 @@ module M {
     target "nvidia.h200_sxm";
 
     entry func f(x: f32[4], at: i32[4]) -> f32[4] {
-        gather(x, at + 1, dim = 0) // error[TF0405]: index 4 (element 3) is outside an axis of 4
+        gather(x, at + 1, dim = 0) // error[TF0405]: index 4 at [3] is outside 0..4
     }
 }

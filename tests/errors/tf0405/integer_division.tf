@@ -6,6 +6,6 @@ module M {
     target "nvidia.h200_sxm";
 
     entry func f(n: i32[4]) -> i32[4] {
-        floor_div(n, n) // error[TF0405]: division by zero, element 0 of `b` is 0
+        floor_div(n, n) // error[TF0405]: division by zero, `b` is 0
     }
 }
