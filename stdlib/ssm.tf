@@ -19,7 +19,7 @@
 func causal_conv1d<T: float, ..B, S, C, K>(
     x: T[..B, S, C],
     w: T[C, K],
-    bias: T[C] = zeros(T[C]),
+    bias: T[C] = none,
     silu: bool = false,
 ) -> T[..B, S, C] {
     let seq = transpose(flatten(unsqueeze(x, dim = 0), start = 0, end = -3), [0, 2, 1]);
@@ -34,7 +34,7 @@ func causal_conv1d_update<T: float, ..B, S, C, L, K>(
     x: T[..B, S, C],
     inout state: T[..B, C, L],
     w: T[C, K],
-    bias: T[C] = zeros(T[C]),
+    bias: T[C] = none,
     silu: bool = false,
 ) -> T[..B, S, C] {
     let seq = concat([state, einsum("...sc->...cs", x)], dim = -1);
@@ -49,13 +49,16 @@ func causal_conv1d_step<T: float, ..B, C, L, K>(
     x: T[..B, C],
     inout state: T[..B, C, L],
     w: T[C, K],
-    bias: T[C] = zeros(T[C]),
+    bias: T[C] = none,
     silu: bool = false,
 ) -> T[..B, C] {
     let seq = concat([state, unsqueeze(x, dim = -1)], dim = -1);
-    let v = sum(widen(seq[..B, .., L + 1 - K..]) * widen(w), dim = -1) + widen(bias);
+    let v = sum(widen(seq[..B, .., L + 1 - K..]) * widen(w), dim = -1);
     state = seq[..B, .., 1..];
-    activated(v, x, silu = silu)
+    match bias {
+        none => activated(v, x, silu = silu),
+        _ => activated(v + widen(bias), x, silu = silu),
+    }
 }
 
 // `v` or its `silu`, rounded to the dtype of `like`.
@@ -86,23 +89,21 @@ func ssd_scan<T: float, D: float, A: float, W: float, ..B, S, H, P, G, N>(
     b: T[..B, S, G, N],
     c: T[..B, S, G, N],
     inout h: W[..B, H, P, N],
-    skip: A[H] = zeros(A[H]),
+    skip: A[H] = none,
 ) -> T[..B, S, H, P] {
     let mut y = empty(T[..B, S, H, P]);
     let mut st = cast(h, widen(T));
     for t in 0..S {
-        y[..B, t] = cast(
-            ssd_token(
-                widen(x)[..B, t],
-                cast(dt, widen(T))[..B, t],
-                cast(a, widen(T)),
-                widen(b)[..B, t],
-                widen(c)[..B, t],
-                cast(skip, widen(T)),
-                inout st,
-            ),
-            T,
+        let xt = widen(x[..B, t]);
+        let o = ssd_token(
+            xt,
+            cast(dt[..B, t], widen(T)),
+            cast(a, widen(T)),
+            widen(b[..B, t]),
+            widen(c[..B, t]),
+            inout st,
         );
+        y[..B, t] = cast(skipped(o, xt, skip = skip), T);
     }
     h = cast(st, W);
     y
@@ -116,20 +117,13 @@ func ssd_step<T: float, D: float, A: float, W: float, ..B, H, P, G, N>(
     b: T[..B, G, N],
     c: T[..B, G, N],
     inout h: W[..B, H, P, N],
-    skip: A[H] = zeros(A[H]),
+    skip: A[H] = none,
 ) -> T[..B, H, P] {
     let mut st = cast(h, widen(T));
-    let y = ssd_token(
-        widen(x),
-        cast(dt, widen(T)),
-        cast(a, widen(T)),
-        widen(b),
-        widen(c),
-        cast(skip, widen(T)),
-        inout st,
-    );
+    let y =
+        ssd_token(widen(x), cast(dt, widen(T)), cast(a, widen(T)), widen(b), widen(c), inout st);
     h = cast(st, W);
-    cast(y, T)
+    cast(skipped(y, widen(x), skip = skip), T)
 }
 
 // One token of `ssd_scan`, nothing rounded.
@@ -139,7 +133,6 @@ func ssd_token<F: float, ..B, H, P, G, N>(
     a: F[H],
     b: F[..B, G, N],
     c: F[..B, G, N],
-    skip: F[H],
     inout h: F[..B, H, P, N],
 ) -> F[..B, H, P] {
     let xg = unflatten(x * unsqueeze(dt, dim = -1), [G, H / G], dim = -2);
@@ -147,7 +140,19 @@ func ssd_token<F: float, ..B, H, P, G, N>(
     let decay = unsqueeze(unsqueeze(exp(dt * a), dim = -1), dim = -1);
     h = h * decay + flatten(fresh, start = -4, end = -3);
     let y = complete(einsum("...grpn,...gn->...grp", unflatten(h, [G, H / G], dim = -3), c));
-    flatten(y, start = -3, end = -2) + unsqueeze(skip, dim = -1) * x
+    flatten(y, start = -3, end = -2)
+}
+
+// `y + skip x`, a skip for each head.
+func skipped<F: float, A: float, ..B, H, P>(
+    y: F[..B, H, P],
+    x: F[..B, H, P],
+    skip: A[H] = none,
+) -> F[..B, H, P] {
+    match skip {
+        none => y,
+        _ => y + unsqueeze(cast(skip, F), dim = -1) * x,
+    }
 }
 
 /// `ssd_scan` in chunks of tokens, with the same operands. Inside a chunk a token reads those before
@@ -160,7 +165,7 @@ func ssd_chunks<T: float, D: float, A: float, W: float, ..B, S, H, P, G, N>(
     b: T[..B, S, G, N],
     c: T[..B, S, G, N],
     inout h: W[..B, H, P, N],
-    skip: A[H] = zeros(A[H]),
+    skip: A[H] = none,
     chunk: index = 64,
 ) -> T[..B, S, H, P] {
     let mut y = empty(T[..B, S, H, P]);
@@ -183,9 +188,9 @@ func ssd_chunks<T: float, D: float, A: float, W: float, ..B, S, H, P, G, N>(
 
         // what the state from before the chunk gives them
         let carried = complete(einsum("...lgn,...grpn->...lgrp", cc, st));
-        let own = unflatten(cast(skip, widen(T)), [G, H / G], dim = 0);
-        let all = inner + carried * unsqueeze(exp(la), dim = -1) + unsqueeze(own, dim = -1) * xc;
-        y[..B, w] = cast(flatten(all, start = -3, end = -2), T);
+        let all = inner + carried * unsqueeze(exp(la), dim = -1);
+        let o = flatten(all, start = -3, end = -2);
+        y[..B, w] = cast(skipped(o, widen(x[..B, w]), skip = skip), T);
 
         let kept = fresh * unsqueeze(exp(end - la), dim = -1);
         let whole = unsqueeze(unsqueeze(squeeze(exp(end), dim = -3), dim = -1), dim = -1);

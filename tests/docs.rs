@@ -8,8 +8,8 @@
 //!   last line `[exit status 1]`.
 //! - every `tf` block compiles, or its comments `// error[TF0201]` name what is reported.
 //!
-//! The pages of ops, of diagnostics and of the standard library are generated from the registry,
-//! the list of codes and the library's text.
+//! The pages of ops, of the standard library and of diagnostics are generated from the registry,
+//! the doc comments of `stdlib/*.tf` and the list of codes.
 //! `TF_UPDATE=1 cargo test --test docs` rewrites outputs and pages.
 
 use std::path::{Path, PathBuf};
@@ -304,6 +304,29 @@ fn ops_page() -> Result<(), Failed> {
     generated("ops.md", out)
 }
 
+/// Modules of the standard library, and their functions that have doc comments.
+fn stdlib_page() -> Result<(), Failed> {
+    let mut out = String::from(
+        "# Standard library\n\nGenerated from the doc comments of `stdlib/*.tf`. The library is written in the language, so a function\ncosts what its body costs, and a program reads it with `use std::nn::{rms_norm, rope};`. A parameter\nwith a default is given by name, and may be left out.\n\n",
+    );
+    let mut modules: Vec<_> = STD.iter().collect();
+    modules.sort();
+    for (module, text) in modules {
+        let id = SourceMap::default().add(*module, *text);
+        let file = parse(id, text).file;
+        out += &format!("## `std::{module}`\n\n{}\n\n", file.doc.unwrap_or_default().trim());
+        for item in &file.items {
+            let ItemKind::Func(f) = &item.kind else { continue };
+            // those without are the library's own
+            let Some(doc) = &item.doc else { continue };
+            let header = &text[f.header.range()];
+            out += &format!("### `{}`\n\n{}\n\n", f.name.text, doc.trim());
+            out += &format!("```text\n{header}\n```\n\n");
+        }
+    }
+    generated("stdlib.md", out)
+}
+
 fn diagnostics_page() -> Result<(), Failed> {
     let mut out = String::from(
         "# Diagnostics\n\nGenerated from the list of codes; `tilefoundry explain CODE` prints one.\n\n",
@@ -319,33 +342,6 @@ fn diagnostics_page() -> Result<(), Failed> {
         );
     }
     generated("diagnostics.md", out)
-}
-
-fn trimmed(doc: &str) -> String {
-    doc.lines().map(str::trim).collect::<Vec<_>>().join("\n")
-}
-
-/// The functions of the standard library that have a `///` text; those without are its own.
-fn library_page() -> Result<(), Failed> {
-    let mut out = String::from(
-        "# The standard library\n\nGenerated from `stdlib/*.tf`: functions written in the language itself, imported with\n`use std::nn::{softmax};`. A parameter with a default is given by name.\n\n",
-    );
-    for (name, text) in STD {
-        let id = SourceMap::default().add(*name, *text);
-        let file = parse(id, text).file;
-        out += &format!("## std::{name}\n\n{}\n\n", trimmed(file.doc.as_deref().unwrap_or("")));
-        for item in file.items {
-            if let (ItemKind::Func(f), Some(doc)) = (&item.kind, &item.doc) {
-                let head = text[f.header.range()].trim_end();
-                out += &format!(
-                    "### `{}`\n\n```text\n{head}\n```\n\n{}\n\n",
-                    f.name.text,
-                    trimmed(doc)
-                );
-            }
-        }
-    }
-    generated("library.md", out)
 }
 
 /// Every path that CONTRIBUTING.md names in backticks exists.
@@ -398,8 +394,8 @@ fn main() {
     let args = Arguments::from_args();
     let mut trials = vec![
         Trial::test("ops_page", ops_page),
+        Trial::test("stdlib_page", stdlib_page),
         Trial::test("diagnostics_page", diagnostics_page),
-        Trial::test("library_page", library_page),
         Trial::test("contributing", contributing),
         Trial::test("summary", summary),
         Trial::test("readme", readme),

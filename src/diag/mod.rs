@@ -81,6 +81,18 @@ impl Diagnostic {
         self
     }
 
+    /// Shows at the call of a library function what went wrong inside it; the place inside stays
+    /// beside the call, which gave it what it could not take.
+    pub fn at_call(mut self, call: Span, function: &str) -> Diagnostic {
+        if let Some(inside) = self.labels.first_mut().filter(|l| l.text.is_empty()) {
+            inside.text = format!("inside `{function}`");
+        }
+        self.labels.insert(0, Label { span: call, text: "in this call".into() });
+        // the library is not the caller's to edit
+        self.fix = None;
+        self
+    }
+
     pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
         self.notes.push(text.into());
         self

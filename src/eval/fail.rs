@@ -12,7 +12,7 @@ pub(super) type Res<T> = Result<T, Fail>;
 
 /// A diagnostic at a node of a frame.
 pub(super) fn fail(g: &Graph, frame: &Frame, node: &Node, code: Code, text: String) -> Fail {
-    Box::new(placed(g, frame, Diagnostic::new(code, node.span, text)))
+    Box::new(placed(g, frame, g.at_call(node, Diagnostic::new(code, node.span, text))))
 }
 
 /// Adds where in the meshes and loops the frame is.

@@ -20,6 +20,7 @@ pub mod verify;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::base::Span;
+use crate::diag::Diagnostic;
 use crate::ops::{Attrs, Op};
 use crate::types::dim::{Expr, VarId, VarTable};
 use crate::types::num::Num;
@@ -125,6 +126,8 @@ pub struct Scope {
     pub parent: Option<ScopeId>,
     /// The call's place.
     pub span: Span,
+    /// Inside a library function: where the user calls the library.
+    pub call: Option<Span>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -180,7 +183,7 @@ impl Graph {
     pub fn new(name: impl Into<String>, span: Span) -> Graph {
         let name = name.into();
         Graph {
-            scopes: vec![Scope { name: name.clone(), parent: None, span }],
+            scopes: vec![Scope { name: name.clone(), parent: None, span, call: None }],
             name,
             module: None,
             target: None,
@@ -232,8 +235,24 @@ impl Graph {
     }
 
     pub fn add_scope(&mut self, name: impl Into<String>, parent: ScopeId, span: Span) -> ScopeId {
-        self.scopes.push(Scope { name: name.into(), parent: Some(parent), span });
+        self.scopes.push(Scope { name: name.into(), parent: Some(parent), span, call: None });
         ScopeId(self.scopes.len() as u32 - 1)
+    }
+
+    /// Says that a scope is a part of the library that is called at `call`.
+    pub fn set_call(&mut self, scope: ScopeId, call: Option<Span>) {
+        if let Some(s) = self.scopes.get_mut(scope.0 as usize) {
+            s.call = call;
+        }
+    }
+
+    /// What goes wrong at a node, shown at the call of the library that it stands in.
+    pub fn at_call(&self, node: &Node, d: Diagnostic) -> Diagnostic {
+        let scope = self.scope(node.scope);
+        match scope.call {
+            Some(call) => d.at_call(call, &scope.name),
+            None => d,
+        }
     }
 
     /// Appends a node to its region and makes its outputs, one for each type.

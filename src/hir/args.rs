@@ -42,10 +42,14 @@ impl Elab<'_> {
             }
         }
         let dtype = self.number_dtype(op, &vals);
-        // what a number stands beside may be what is lost
+        // the dtype of an operand at fault, which a number would take, is not known
         let lost = vals.iter().any(|(_, v, _)| matches!(v, Val::Error));
         let (mut inputs, mut spans) = (vec![], vec![]);
         for (i, v, s) in vals {
+            let optional = op.params().get(i).is_some_and(|p| p.kind == ParamKind::OptTensor);
+            if optional && matches!(v, Val::None) {
+                continue;
+            }
             spans.push(s);
             match (v, dtype) {
                 (Val::Tensor(t), _) => inputs.push((i, t)),

@@ -166,6 +166,7 @@ impl<'p> Elab<'p> {
                 let name = show_path(path);
                 self.error(Code::BadArgs, path.span, format!("`{name}` is a file, not a value"))
             }
+            None if is_none(path) => Val::None,
             None => match self.module_name(path) {
                 Some(v) => v,
                 None => self.unknown(path),
@@ -529,6 +530,11 @@ impl<'p> Elab<'p> {
         let v = self.expr(e);
         self.int(v, e.span)
     }
+}
+
+/// Whether a path is the word `none`.
+pub fn is_none(p: &ast::Path) -> bool {
+    matches!(p.segs.as_slice(), [n] if n.text == "none")
 }
 
 pub fn show_path(p: &ast::Path) -> String {

@@ -34,7 +34,10 @@ impl Elab<'_> {
             ExprKind::Str(s) => Val::Str(s.clone()),
             ExprKind::Path(p) => self.path(p),
             ExprKind::Paren(x) => self.expr(x),
-            ExprKind::List(v) => Val::List(v.iter().map(|x| self.expr(x)).collect()),
+            ExprKind::List(v) => {
+                let parts = v.iter().map(|x| self.spread(x).unwrap_or_else(|| vec![self.expr(x)]));
+                Val::List(parts.collect::<Vec<_>>().concat())
+            }
             ExprKind::Tuple(v) => {
                 let parts: Vec<Val> = v.iter().map(|x| self.expr(x)).collect();
                 let mut leaves = vec![];

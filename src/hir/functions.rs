@@ -1,12 +1,8 @@
 //! From a function to its graph.
 
-use std::collections::BTreeMap;
-
 use super::elab::{Cx, Elab};
-use super::paste::{at_call, in_library};
 use super::value::{Binding, Val};
 use super::{ItemRef, Program, item_name};
-use crate::base::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::graph::{Graph, Output, ParamKind};
 use crate::syntax::ast::{self, TypeKind};
@@ -42,10 +38,9 @@ pub fn compile(p: &Program, func: ItemRef) -> Compiled {
     finish(&mut e, f, v, inouts);
     let errors = |d: &[Diagnostic]| d.iter().any(|d| d.level == crate::diag::Level::Error);
     if !errors(&e.diags) {
-        let mut more = super::place::run(&mut e.g, &e.annotated);
-        more.extend(super::writes::check(&e.g));
-        more.iter_mut().for_each(|d| report_at_call(&e, d));
+        let more = super::place::run(&mut e.g, &e.annotated);
         e.diags.extend(more);
+        e.diags.extend(super::writes::check(&e.g));
     }
     e.diags.dedup();
     let attached = e.g.regions().all(|(r, x)| r == e.g.root || x.owner.is_some());
@@ -158,21 +153,6 @@ fn finish(e: &mut Elab, f: &ast::Func, v: Val, inouts: Vec<String>) {
     if e.g.outputs.is_empty() && !e.diags.iter().any(|d| d.level == crate::diag::Level::Error) {
         let msg = format!("`{}` has no result", f.name.text);
         e.error(Code::BadBoundary, f.name.span, msg);
-    }
-}
-
-/// What is found in a node that the library made is about the call that made it, where only one
-/// call did.
-fn report_at_call(e: &Elab, d: &mut Diagnostic) {
-    let library = |s| in_library(&e.p.sources, s);
-    let Some(at) = d.span().filter(|s| library(*s)) else { return };
-    let calls = e.g.nodes().filter(|(_, n)| n.span == at).filter_map(|(_, n)| {
-        let around = std::iter::successors(Some(n.scope), |s| e.g.scope(*s).parent);
-        around.map(|s| e.g.scope(s)).find(|s| !library(s.span))
-    });
-    let calls: BTreeMap<Span, &str> = calls.map(|s| (s.span, s.name.as_str())).collect();
-    if let (1, Some((call, name))) = (calls.len(), calls.first_key_value()) {
-        at_call(d, name, *call);
     }
 }
 

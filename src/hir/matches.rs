@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::assigns::expr_assigns;
-use super::elab::Elab;
+use super::elab::{Elab, is_none, show_path};
 use super::regions::Assigned;
 use super::value::Val;
 use crate::base::Span;
@@ -22,7 +22,12 @@ enum Name {
 
 impl Elab<'_> {
     pub fn match_block(&mut self, value: &ast::Expr, arms: &[ast::Arm], span: Span) -> Val {
+        let optional = |a: &ast::Arm| matches!(&a.pat.kind, ExprKind::Path(p) if is_none(p));
         let v = match self.expr(value) {
+            Val::Error => return Val::Error,
+            v if matches!(v, Val::None) || arms.iter().any(optional) => {
+                return self.match_given(!matches!(v, Val::None), value.span, arms);
+            }
             Val::Bool(b) => Val::int(Expr::int(i64::from(b))),
             Val::Str(s) => return self.match_name(&Name::Text(s), value.span, arms),
             Val::DType(d) => return self.match_name(&Name::DType(d), value.span, arms),
@@ -60,6 +65,30 @@ impl Elab<'_> {
             };
         }
         self.match_arms(&what, arms, &ranges, lo, hi, span)
+    }
+
+    /// A `match` of an optional argument: `none` takes one that is not given, `_` any.
+    fn match_given(&mut self, given: bool, span: Span, arms: &[ast::Arm]) -> Val {
+        for a in arms {
+            match &a.pat.kind {
+                ExprKind::Path(p) if is_none(p) && given => {}
+                ExprKind::Path(p) if is_none(p) || show_path(p) == "_" => {
+                    return self.expr(&a.body);
+                }
+                _ => {
+                    let msg = "the pattern of an optional argument is `none` or `_`";
+                    return self.error(Code::BadArgs, a.pat.span, msg);
+                }
+            }
+        }
+        let (what, pattern) = if given { ("one that is given", "_") } else { ("`none`", "none") };
+        let d = Diagnostic::new(
+            Code::NonExhaustive,
+            span,
+            format!("no arm of this `match` covers {what}"),
+        )
+        .help(format!("add an arm `{pattern} => ..`"));
+        self.push(d)
     }
 
     /// A `match` of a string or a dtype: the first arm that says the same, or `_`.

@@ -103,6 +103,11 @@ impl Program {
 }
 
 impl Program {
+    /// Whether a file is one of the standard library.
+    pub fn is_library(&self, file: FileId) -> bool {
+        self.sources.get(file).is_some_and(|s| s.name.starts_with("std::"))
+    }
+
     /// The item of a reference.
     pub fn item(&self, r: ItemRef) -> Option<&ast::Item> {
         let items = &self.files.get(r.file)?.ast.items;

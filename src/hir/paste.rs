@@ -4,8 +4,8 @@ use super::ItemRef;
 use super::calls::root_name;
 use super::elab::{Cx, Elab, Frame};
 use super::value::{Binding, Instance, Val};
-use crate::base::{SourceMap, Span};
-use crate::diag::{Code, Diagnostic, Label, Level};
+use crate::base::Span;
+use crate::diag::{Code, Diagnostic, Level};
 use crate::ops::Sub;
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::dim::{Decision, Expr};
@@ -74,6 +74,13 @@ impl Elab<'_> {
         let old_cx = std::mem::replace(&mut self.cx, cx);
         let old_scope = self.scope;
         self.scope = self.g.add_scope(f.name.text.clone(), old_scope, span);
+        // the user's call of the library, which calls within the library belong to
+        let call = match (p.is_library(f.name.span.file), p.is_library(span.file)) {
+            (true, false) => Some(span),
+            (true, true) => self.g.scope(old_scope).call,
+            _ => None,
+        };
+        self.g.set_call(self.scope, call);
         let old_hints = std::mem::take(&mut self.hints);
         let hint_count = self.push_hints_of(&item.hints);
         self.calls.push(r);
@@ -82,7 +89,9 @@ impl Elab<'_> {
         let bound =
             self.bind_params(f, vals, span) && f.ret.as_ref().is_none_or(|t| self.result_exists(t));
         let out = if bound { self.block_result(f) } else { Val::Error };
-        self.report_at_call(reported, &f.name.text, span, item.doc.as_deref());
+        if call == Some(span) {
+            self.show_at_call(reported, &f.name.text, item.doc.as_deref(), span);
+        }
         let new: Vec<Val> = targets
             .iter()
             .map(|(i, _)| {
@@ -104,22 +113,20 @@ impl Elab<'_> {
         out
     }
 
-    /// What the library reports of its own text is about the call that reached it. Of errors only
-    /// the first: the others follow from it, and name values that the caller does not see.
-    fn report_at_call(&mut self, from: usize, name: &str, call: Span, doc: Option<&str>) {
-        let sources = &self.p.sources;
-        if in_library(sources, call) {
-            return;
-        }
-        let of_library = |d: &Diagnostic| d.span().is_some_and(|s| in_library(sources, s));
-        let new = self.diags.split_off(from.min(self.diags.len()));
+    /// Shows what was reported inside a library function at the user's call of it, with what the
+    /// function says of itself. Of errors only the first: the others follow from it, and name values
+    /// that the caller does not see.
+    fn show_at_call(&mut self, reported: usize, name: &str, doc: Option<&str>, call: Span) {
+        let p = self.p;
+        let inside = |d: &Diagnostic| d.span().is_some_and(|s| p.is_library(s.file));
+        let new = self.diags.split_off(reported.min(self.diags.len()));
         let mut first = true;
         for mut d in new {
-            if of_library(&d) {
+            if inside(&d) {
                 if d.level == Level::Error && !std::mem::take(&mut first) {
                     continue;
                 }
-                at_call(&mut d, name, call);
+                d = d.at_call(call, name);
                 // what helps is what the function asks for, not how to write it otherwise
                 d.help = doc.map(|t| {
                     let words: Vec<&str> = t.split_whitespace().collect();
@@ -321,23 +328,6 @@ impl Elab<'_> {
             span: q.name.span,
         });
     }
-}
-
-/// Whether this is text of the standard library.
-pub fn in_library(sources: &SourceMap, s: Span) -> bool {
-    sources.get(s.file).is_some_and(|f| f.name.starts_with("std::"))
-}
-
-/// Makes a call the place of a diagnostic, and the place in the library a label.
-pub fn at_call(d: &mut Diagnostic, name: &str, call: Span) {
-    if let Some(first) = d.labels.first_mut()
-        && first.text.is_empty()
-    {
-        first.text = "found here".to_string();
-    }
-    d.labels.insert(0, Label { span: call, text: format!("in this call of `{name}`") });
-    // the library is not the caller's to edit
-    d.fix = None;
 }
 
 /// What a parameter's name may stand for in the types of the others.

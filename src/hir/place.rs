@@ -492,6 +492,7 @@ impl Pass<'_> {
                 d = d.label(value.span, format!("{who}{remark}"));
             }
         }
+        let d = self.g.at_call(&node, d);
         self.diags.push(d);
     }
 

@@ -69,7 +69,7 @@ impl Elab<'_> {
         subs: &[ast::Expr],
         span: Span,
     ) -> Option<Vec<Sub>> {
-        let subs = self.spread(subs);
+        let subs = self.by_axis(subs);
         if subs.len() > shape.len() {
             let msg = format!("{} subscripts for a tensor of rank {}", subs.len(), shape.len());
             self.error(Code::RankMismatch, span, msg);
@@ -91,7 +91,7 @@ impl Elab<'_> {
     }
 
     /// The subscript of each axis; `..B` of a pack is as many whole axes as the pack has.
-    fn spread<'a>(&self, subs: &'a [ast::Expr]) -> Vec<Option<&'a ast::Expr>> {
+    fn by_axis<'a>(&self, subs: &'a [ast::Expr]) -> Vec<Option<&'a ast::Expr>> {
         let pack = |s: &ast::Expr| match &s.kind {
             ExprKind::Range { lo: None, hi: Some(h), .. } => match &h.kind {
                 ExprKind::Path(p) => match p.segs.as_slice() {

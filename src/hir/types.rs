@@ -1,6 +1,6 @@
 //! Types as they are written: extents, generics, placements.
 
-use super::elab::{Elab, show_path};
+use super::elab::{Elab, is_none, show_path};
 use super::value::{Binding, Val, WrittenType};
 use crate::base::Span;
 use crate::diag::{Code, Diagnostic, did_you_mean};
@@ -17,24 +17,11 @@ impl Elab<'_> {
         let mut out = vec![];
         let mut ok = true;
         for d in dims {
-            if let ExprKind::Range { lo: None, hi: Some(pack), .. } = &d.kind {
-                match self.expr(pack) {
-                    Val::List(vs) => {
-                        for v in vs {
-                            match self.int(v, d.span) {
-                                Some(e) => out.push(e),
-                                None => ok = false,
-                            }
-                        }
-                    }
-                    Val::Error => ok = false,
-                    other => {
-                        ok = false;
-                        let msg = format!(
-                            "`..` spreads a generic of leading axes, found {}",
-                            other.what()
-                        );
-                        self.error(Code::BadArgs, d.span, msg);
+            if let Some(vs) = self.spread(d) {
+                for v in vs {
+                    match self.int(v, d.span) {
+                        Some(e) => out.push(e),
+                        None => ok = false,
                     }
                 }
                 continue;
@@ -45,6 +32,19 @@ impl Elab<'_> {
             }
         }
         ok.then_some(out)
+    }
+
+    /// What `..B` in a list stands for; an error value where B is no list of extents.
+    pub fn spread(&mut self, item: &ast::Expr) -> Option<Vec<Val>> {
+        let ExprKind::Range { lo: None, hi: Some(pack), .. } = &item.kind else { return None };
+        match self.expr(pack) {
+            Val::List(vs) => Some(vs),
+            Val::Error => Some(vec![Val::Error]),
+            other => {
+                let msg = format!("`..` spreads a generic of several axes, found {}", other.what());
+                Some(vec![self.error(Code::BadArgs, item.span, msg)])
+            }
+        }
     }
 
     /// One extent: an integer, not negative, in which division is exact.
@@ -176,12 +176,36 @@ impl Elab<'_> {
             };
             let in_frame = self.find(&name.text).is_some();
             if ok && !in_frame {
-                let msg = format!("`{}` is not determined by the arguments", name.text);
-                self.error(Code::BadArgs, name.span, msg);
-                ok = false;
+                ok = self.undetermined(f, name, vals);
             }
         }
         ok
+    }
+
+    /// No argument has determined a generic: fine where only an optional one that is not given
+    /// would, an error at the argument that is no tensor, or at the generic.
+    fn undetermined(&mut self, f: &ast::Func, generic: &ast::Name, vals: &[(Val, Span)]) -> bool {
+        let word = |c: char| !c.is_alphanumeric() && c != '_';
+        let names =
+            |t: &ast::Type| self.p.sources.text(t.span).split(word).any(|w| w == generic.text);
+        let by = |(q, _): &(&ast::Param, &(Val, Span))| q.ty.as_ref().is_some_and(names);
+        let all: Vec<_> = f.params.iter().zip(vals).filter(by).collect();
+        if all.iter().any(|(q, (v, _))| is_absent(q, v)) {
+            return true;
+        }
+        let d = match all.iter().find(|(_, (v, _))| !matches!(v, Val::Unit | Val::Tensor(_))) {
+            Some((q, (v, s))) => {
+                let (of, what) = (&f.name.text, v.what());
+                let msg = format!("`{}` of `{of}` is a tensor, found {what}", q.name.text);
+                Diagnostic::new(Code::BadArgs, *s, msg).label(q.span, "declared here")
+            }
+            None => {
+                let msg = format!("`{}` is not determined by the arguments", generic.text);
+                Diagnostic::new(Code::BadArgs, generic.span, msg)
+            }
+        };
+        self.diags.push(d);
+        false
     }
 
     fn infer_generics(&mut self, f: &ast::Func, t: &ast::Type, v: &Val, span: Span) -> bool {
@@ -280,6 +304,9 @@ impl Elab<'_> {
         span: Span,
     ) -> Option<(Val, Option<Placement>)> {
         let Some(t) = &q.ty else { return Some((v, None)) };
+        if is_absent(q, &v) {
+            return Some((v, None));
+        }
         if let TypeKind::Named(p) = &t.kind
             && let [n] = p.segs.as_slice()
             && n.text == "index"
@@ -318,13 +345,37 @@ impl Elab<'_> {
         if let TypeKind::Mesh(axes) = &t.kind {
             return self.check_mesh_param(q, axes, v, span);
         }
-        if q.default.is_some() && matches!(v, Val::Num(_) | Val::Bool(_) | Val::Str(_)) {
-            return Some((v, None));
+        if let TypeKind::Named(head) = &t.kind
+            && q.default.is_some()
+            && matches!(v, Val::Num(_) | Val::Bool(_) | Val::Str(_))
+        {
+            return self.check_attr(q, head, v, span);
         }
         let fits =
             self.fits(t, &v, span, &format!("`{}` of `{}`", q.name.text, f.name.text), q.span);
         let (v, place) = fits?;
         Some((v, place))
+    }
+
+    /// A number, bool or string for an attribute of that type.
+    fn check_attr(
+        &mut self,
+        q: &ast::Param,
+        head: &ast::Path,
+        v: Val,
+        span: Span,
+    ) -> Option<(Val, Option<Placement>)> {
+        let (fits, want) = match show_path(head).as_str() {
+            "bool" => (matches!(v, Val::Bool(_)), "`true` or `false`"),
+            "str" => (matches!(v, Val::Str(_)), "a string"),
+            _ => (matches!(v, Val::Num(_)), "a number"),
+        };
+        if fits {
+            return Some((v, None));
+        }
+        let msg = format!("`{}` takes {want}, found {}", q.name.text, v.what());
+        self.diags.push(Diagnostic::new(Code::BadAttr, span, msg).label(q.span, "declared here"));
+        None
     }
 
     fn check_mesh_param(
@@ -494,6 +545,12 @@ impl Elab<'_> {
             None => Val::Error,
         }
     }
+}
+
+/// Whether an optional parameter, whose default is `none`, is not given.
+fn is_absent(q: &ast::Param, v: &Val) -> bool {
+    let none = |d: &ast::Expr| matches!(&d.kind, ExprKind::Path(p) if is_none(p));
+    matches!(v, Val::Unit | Val::None) && q.default.as_ref().is_some_and(none)
 }
 
 /// The generic of a function that an extent consists of.

@@ -82,6 +82,8 @@ pub enum Val {
     Child(Box<Instance>),
     /// A function of a file, a module or (with an instance) of a child.
     Func(ItemRef, Option<Box<Instance>>),
+    /// `none`: an optional argument that was not given.
+    None,
     Unit,
     /// An error was reported; uses stay silent.
     Error,
@@ -110,6 +112,7 @@ impl Val {
             Val::Config(_) => "a config value",
             Val::Child(_) => "a child",
             Val::Func(..) => "a function",
+            Val::None => "`none`",
             Val::Unit => "nothing",
             Val::Error => "an error",
         }

@@ -60,6 +60,10 @@ impl Op for Split {
         let sizes = call.attrs.shape("sizes").ok_or_else(|| check::missing("split", "sizes"))?;
         let d = check::axis("split", call, 0, "dim")?;
         let x = call.input(0)?;
+        if let Some(s) = sizes.iter().find(|s| call.vars.upper(s).is_some_and(|u| u < 0)) {
+            let msg = format!("`split` takes sizes of at least 0, found {}", call.vars.show(s));
+            return Err(OpError::new(Code::BadExtent, msg));
+        }
         let sum = sizes.iter().fold(Expr::zero(), |s, e| s.add(e));
         let extent = x.shape.get(d).cloned().unwrap_or_default();
         check::equal(

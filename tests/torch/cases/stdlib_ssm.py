@@ -40,14 +40,15 @@ def one_batch(t, lead):
 def convolutions():
     for d in (F64, F32, BF16):
         for lead, s, width in (([2], 9, 4), ([], 1, 4), ([2, 3], 5, 2), ([1], 3, 4)):
-            for silu in (False, True):
+            for silu, biased in ((False, width == 4), (True, s != 9)):
                 name = f"conv_{TF[d]}_{shown(lead, s)}{'_silu' if silu else ''}"
                 g = gen(name)
                 x, w = uniform(g, [*lead, s, 6], d), uniform(g, [6, width], d)
-                b = uniform(g, [6], d)
+                b = uniform(g, [6], d) if biased else torch.zeros([6], dtype=d)
                 state = uniform(g, [*lead, 6, width], d)
                 act = "silu" if silu else None
-                opts = f"bias = b{', silu = true' if silu else ''}"
+                opts = (", bias = b" if biased else "") + (", silu = true" if silu else "")
+                weights = {"w": w, "b": b} if biased else {"w": w}
 
                 def rule(terms):
                     r = sum_bound(width + 2, terms, d)
@@ -60,16 +61,16 @@ def convolutions():
                 args = (w.to(F64), b.to(F64))
                 y = mamba2.causal_conv1d_fn(xt, *args, activation=act)
                 terms = mamba2.causal_conv1d_fn(xt.abs(), w.to(F64).abs(), b.to(F64).abs())
-                yield case(name, ["causal_conv1d"], f"causal_conv1d(x, w, {opts})",
-                           {"x": x, "w": w, "b": b}, [y.mT.reshape(x.shape).to(d)], rule(terms))
+                yield case(name, ["causal_conv1d"], f"causal_conv1d(x, w{opts})",
+                           {"x": x, **weights}, [y.mT.reshape(x.shape).to(d)], rule(terms))
 
                 st = one_batch(state, lead).to(F64, copy=True)
                 mags = mamba2.causal_conv1d_update(xt.abs(), st.abs(), w.to(F64).abs(), b.to(F64).abs())
                 y = mamba2.causal_conv1d_update(xt, st, *args, activation=act)
                 after = st.reshape(state.shape).to(d)
                 yield case(name.replace("conv", "conv_update"), ["causal_conv1d_update"],
-                           f"let mut s = st; let y = causal_conv1d_update(x, inout s, w, {opts}); (y, s)",
-                           {"x": x, "st": state, "w": w, "b": b},
+                           f"let mut s = st; let y = causal_conv1d_update(x, inout s, w{opts}); (y, s)",
+                           {"x": x, "st": state, **weights},
                            [y.mT.reshape(x.shape).to(d), after], [rule(mags), equal()])
 
                 st = one_batch(state, lead).to(F64, copy=True)
@@ -79,8 +80,8 @@ def convolutions():
                 y = mamba2.causal_conv1d_update(xt[..., :1].clone(), st, *args, activation=act)
                 one = x[..., 0, :].contiguous()
                 yield case(name.replace("conv", "conv_step"), ["causal_conv1d_step"],
-                           f"let mut s = st; let y = causal_conv1d_step(x, inout s, w, {opts}); (y, s)",
-                           {"x": one, "st": state, "w": w, "b": b},
+                           f"let mut s = st; let y = causal_conv1d_step(x, inout s, w{opts}); (y, s)",
+                           {"x": one, "st": state, **weights},
                            [y[..., 0].reshape(one.shape).to(d), st.reshape(state.shape).to(d)],
                            [rule(mags), equal()])
 
@@ -128,6 +129,9 @@ def scans():
             dt = uniform(g, [*lead, s, heads], wide).abs()
             a = -uniform(g, [heads], wide).abs() * 2 - 0.1
             skip, h = uniform(g, [heads], wide), uniform(g, [*lead, heads, p, n], wide)
+            skips = len(lead) > 0
+            if not skips:
+                skip = torch.zeros_like(skip)
             args = (x, dt, a, b, c, h, skip)
             y, after = ssd_loop(*(t.to(F64) for t in args))
             if d != F64:
@@ -136,8 +140,9 @@ def scans():
                     bx, bdt, a, bb, bc, chunk, D=skip, initial_states=bh, return_final_states=True)
             outputs = [y.reshape(x.shape).to(d), after.reshape(h.shape).to(wide)]
             rules = ssd_rules(args, chunk, d, wide, 1 if d == F64 else 2)
-            inputs = dict(zip(["x", "dt", "a", "b", "c", "h", "skip"], args))
-            call = "let mut s = h; let y = {}(x, dt, a, b, c, inout s, skip = skip{}); (y, s)"
+            inputs = dict(zip(["x", "dt", "a", "b", "c", "h"] + ["skip"] * skips, args))
+            given = ", skip = skip" if skips else ""
+            call = f"let mut s = h; let y = {{}}(x, dt, a, b, c, inout s{given}{{}}); (y, s)"
             yield case(name, ["ssd_scan"], call.format("ssd_scan", ""), inputs, outputs, rules)
             yield case(name.replace("ssd", "ssd_chunks"), ["ssd_chunks"],
                        call.format("ssd_chunks", f", chunk = {chunk}"), inputs, outputs, rules)
