@@ -55,9 +55,9 @@ func quantize_groups<T: float, ..B, N>(
     (flatten(saturate(f / scale, to), start = -2), squeeze(scale, dim = -1))
 }
 
-/// One f32 scale for each square of `block` by `block` elements of the last two axes, as DeepSeek-V3
-/// quantizes weights. The squares at the ends of rows and columns may be cut off; whether they are
-/// must be known at compile time.
+/// One f32 scale for each square of `block` by `block` elements of the last two axes, as
+/// DeepSeek-V3 quantizes weights. The squares at the ends of rows and columns may be cut off;
+/// whether they are must be known at compile time.
 func quantize_blocks<T: float, ..B, R, C>(
     x: T[..B, R, C],
     to: dtype = f8e4m3,

@@ -5,9 +5,9 @@
 //!
 //! Tokens stand before heads: `[.., S, heads, features]`. A state is `inout`: it holds what the
 //! tokens before left and, after the call, what these leave; it begins as zeros. So a prompt is one
-//! call, or several that follow each other, and a token after it is a `_step`. Everything is computed
-//! in f32 (f64 for f64) from the operands as they are, results are rounded once to the dtype of
-//! `x` or `v`, and the state once, at the end of a call, to its own.
+//! call, or several that follow each other, and a token after it is a `_step`. Everything is
+//! computed in f32 (f64 for f64) from the operands as they are, results are rounded once to the
+//! dtype of `x` or `v`, and the state once, at the end of a call, to its own.
 //!
 //! In chunks, the decay between two tokens is the exponential of a difference of cumulated
 //! logarithms, so its relative error grows with their size: some units in the last place times the
@@ -80,8 +80,8 @@ func ssd_dt<T: float, A: float, ..B, H>(
 }
 
 /// The state space of Mamba-2 (SSD), token by token. A head has a state h of `[P, N]`:
-/// `h = exp(dt a) h + dt x b`, then `y = h c + skip x`. `a` is negative, dt is `ssd_dt`. Heads share
-/// b and c in G groups: head i is in group i / (H / G), and H is a multiple of G.
+/// `h = exp(dt a) h + dt x b`, then `y = h c + skip x`. `a` is negative, dt is `ssd_dt`. Heads
+/// share b and c in G groups: head i is in group i / (H / G), and H is a multiple of G.
 func ssd_scan<T: float, D: float, A: float, W: float, ..B, S, H, P, G, N>(
     x: T[..B, S, H, P],
     dt: D[..B, S, H],
@@ -155,9 +155,9 @@ func skipped<F: float, A: float, ..B, H, P>(
     }
 }
 
-/// `ssd_scan` in chunks of tokens, with the same operands. Inside a chunk a token reads those before
-/// it by a matrix of scores, as attention does; the state carries the rest from chunk to chunk. H is
-/// a multiple of G.
+/// `ssd_scan` in chunks of tokens, with the same operands. Inside a chunk a token reads those
+/// before it by a matrix of scores, as attention does; the state carries the rest from chunk to
+/// chunk. H is a multiple of G.
 func ssd_chunks<T: float, D: float, A: float, W: float, ..B, S, H, P, G, N>(
     x: T[..B, S, H, P],
     dt: D[..B, S, H],
@@ -231,8 +231,8 @@ func normalized<F: float, ..B, N>(x: F[..B, N], eps: f32, groups: index) -> F[..
     flatten(parts * rsqrt(ms + eps), start = -2)
 }
 
-/// The logarithm of a decay, `-exp(a_log) * softplus(x + bias)`: of a head for the gated delta rule,
-/// of a channel for Kimi Delta Attention. `a_log` and `bias` are broadcast against `x`.
+/// The logarithm of a decay, `-exp(a_log) * softplus(x + bias)`: of a head for the gated delta
+/// rule, of a channel for Kimi Delta Attention. `a_log` and `bias` are broadcast against `x`.
 func decay_gate<T: float, A: float, C: float, ..B, ..L, ..M>(
     x: T[..B],
     a_log: A[..L],
@@ -241,10 +241,10 @@ func decay_gate<T: float, A: float, C: float, ..B, ..L, ..M>(
     -exp(cast(a_log, widen(T))) * softplus(widen(x) + cast(bias, widen(T)))
 }
 
-/// The gated delta rule, token by token. A head has a state s of `[K, V]`, which a token first makes
-/// smaller, `s = exp(g) s`, then corrects, `s = s + k (beta (v - k s))`, and reads, `q s`. q is
-/// divided by `sqrt(K)`, after both q and k are divided by their norms where `l2_norm` is true. `g`
-/// is not positive. q and k have J heads, each for H / J heads of v; H is a multiple of J.
+/// The gated delta rule, token by token. A head has a state s of `[K, V]`, which a token first
+/// makes smaller, `s = exp(g) s`, then corrects, `s = s + k (beta (v - k s))`, and reads, `q s`. q
+/// is divided by `sqrt(K)`, after both q and k are divided by their norms where `l2_norm` is true.
+/// `g` is not positive. q and k have J heads, each for H / J heads of v; H is a multiple of J.
 func gated_delta_rule<T: float, D: float, E: float, W: float, ..B, S, J, H, K, V>(
     q: T[..B, S, J, K],
     k: T[..B, S, J, K],
@@ -454,8 +454,8 @@ func delta_token<F: float, ..B, H, K, V, D>(
     complete(einsum("...hk,...hkv->...hv", q, s))
 }
 
-// One chunk of the delta rule. `qk` and `kk` are the products of each query and key with the keys up
-// to its own, decayed; `la` is the logarithm of the decay since the chunk's start.
+// One chunk of the delta rule. `qk` and `kk` are the products of each query and key with the keys
+// up to its own, decayed; `la` is the logarithm of the decay since the chunk's start.
 func delta_chunk<F: float, ..B, L, H, K, V, D>(
     q: F[..B, L, H, K],
     k: F[..B, L, H, K],

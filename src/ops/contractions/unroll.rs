@@ -196,7 +196,7 @@ pub fn convolve<T: Real>(cx: &EvalCx, s: &Sizes) -> Result<Vec<T>, EvalError> {
             let to = result.get_mut(at + p.from..at + p.to).unwrap_or(&mut []);
             match bias.as_ref().and_then(|b| b.get(channel)) {
                 Some(b) => to.iter_mut().zip(row).for_each(|(o, v)| *o = *v + *b),
-                None => to.copy_from_slice(&row),
+                None => to.copy_from_slice(row),
             }
         }
     }

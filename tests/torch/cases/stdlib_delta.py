@@ -29,7 +29,8 @@ def loop(q, k, v, g, beta, s, l2_norm, chunk):
     for t in range(v.shape[-3]):
         s = torch.exp(g[..., t, :, :, None]) * s
         kt, qt = k[..., t, :, :], q[..., t, :, :]
-        delta = (v[..., t, :, :] - torch.einsum("...hk,...hkv->...hv", kt, s)) * beta[..., t, :, None]
+        known = torch.einsum("...hk,...hkv->...hv", kt, s)
+        delta = (v[..., t, :, :] - known) * beta[..., t, :, None]
         met = torch.zeros_like(before)
         if t % chunk == 0:
             written = []
@@ -136,8 +137,9 @@ def symbolic():
     y, after, reach, most_q = loop(*f64, True, chunk)
     inputs = dict(zip(["q", "k", "v", "g", "beta", "s"], args))
     c = case("gated_delta_chunks_dim", ["gated_delta_chunks"],
-             f"let mut t = s; let y = gated_delta_chunks(q, k, v, g, beta, inout t, chunk = {chunk}); (y, t)",
-             inputs, [y, after], rules(f64, chunk, reach, most_q, F64, F64, 1), before="dim n in 1..=64;\n")
+             f"let mut t = s; let y = gated_delta_chunks(q, k, v, g, beta, inout t, chunk = {chunk});"
+             " (y, t)", inputs, [y, after], rules(f64, chunk, reach, most_q, F64, F64, 1),
+             before="dim n in 1..=64;\n")
     c.source = c.source.replace(f"[1, {s},", "[1, n,")
     c.dims = {"n": s}
     yield c

@@ -158,7 +158,8 @@ def float_scales():
                 yield case(f"groups_{n}_{shown}", ["quantize_groups"],
                            f"quantize_groups(x, to = {to}, group = {group})", {"x": x},
                            list(by_group(f32(x), to, group)))
-            for size, block in (([4, 8], 4), ([2, 5, 6], 4), ([3, 2], 8), ([9, 4], 4), ([4, 10], 4)):
+            squares = (([4, 8], 4), ([2, 5, 6], 4), ([3, 2], 8), ([9, 4], 4), ([4, 10], 4))
+            for size, block in squares:
                 shown = "x".join(map(str, size))
                 x = draws(f"blocks_{n}_{shown}", size, d)
                 yield case(f"blocks_{n}_{shown}", ["quantize_blocks"],
@@ -215,9 +216,10 @@ def mx():
                    {"x": x}, list(by_mx(x.numpy(), to, 2)))
         # just below and at each power of two: what a rounded logarithm would get wrong
         p = torch.ldexp(torch.ones(1), torch.arange(-126.0, 127.0))[:252]
-        x = torch.stack([p * (1 - 2.0**-24), p], -1).contiguous()
+        x = torch.stack([p * (1 - 2.0**-24), p], -1)
+        x = torch.cat([x, x * -0.7], -1).contiguous()
         yield case(f"mx_powers_{to}", ["quantize_mx"], f"quantize_mx(x, to = {to}, group = 2)",
-                   {"x": torch.cat([x, x * -0.7], -1)}, list(by_mx(torch.cat([x, x * -0.7], -1).numpy(), to, 2)))
+                   {"x": x}, list(by_mx(x.numpy(), to, 2)))
 
 
 def nvfp4():
@@ -225,9 +227,11 @@ def nvfp4():
         for d in (torch.float32, torch.bfloat16):
             name = f"nvfp4_{TF[d]}_{'x'.join(map(str, size))}"
             x = draws(name, size, d)
-            yield case(name, ["quantize_nvfp4"], "quantize_nvfp4(x)", {"x": x}, list(by_nvfp4(f32(x))))
+            yield case(name, ["quantize_nvfp4"], "quantize_nvfp4(x)", {"x": x},
+                       list(by_nvfp4(f32(x))))
     z = torch.zeros([2, 16])
-    yield case("nvfp4_zeros", ["quantize_nvfp4"], "quantize_nvfp4(x)", {"x": z}, list(by_nvfp4(z.numpy())))
+    yield case("nvfp4_zeros", ["quantize_nvfp4"], "quantize_nvfp4(x)", {"x": z},
+               list(by_nvfp4(z.numpy())))
 
 
 def once(f, to):

@@ -54,8 +54,8 @@ def convolutions():
                     r = sum_bound(width + 2, terms, d)
                     # the slope of silu is at most 1.1; it is rounded before the cast
                     more = 1.1 * r["atol"] + 8 * accumulates(d) * float(terms.max())
-                    return close(r["rtol"], more, r["why"] + "; silu has a slope of 1.1 at most"
-                                 ) if silu else r
+                    why = r["why"] + "; silu has a slope of 1.1 at most"
+                    return close(r["rtol"], more, why) if silu else r
 
                 xt = one_batch(x, lead).mT.to(F64)
                 args = (w.to(F64), b.to(F64))
@@ -65,22 +65,24 @@ def convolutions():
                            {"x": x, **weights}, [y.mT.reshape(x.shape).to(d)], rule(terms))
 
                 st = one_batch(state, lead).to(F64, copy=True)
-                mags = mamba2.causal_conv1d_update(xt.abs(), st.abs(), w.to(F64).abs(), b.to(F64).abs())
+                sizes = (w.to(F64).abs(), b.to(F64).abs())
+                mags = mamba2.causal_conv1d_update(xt.abs(), st.abs(), *sizes)
                 y = mamba2.causal_conv1d_update(xt, st, *args, activation=act)
                 after = st.reshape(state.shape).to(d)
                 yield case(name.replace("conv", "conv_update"), ["causal_conv1d_update"],
-                           f"let mut s = st; let y = causal_conv1d_update(x, inout s, w{opts}); (y, s)",
+                           "let mut s = st; "
+                           f"let y = causal_conv1d_update(x, inout s, w{opts}); (y, s)",
                            {"x": x, "st": state, **weights},
                            [y.mT.reshape(x.shape).to(d), after], [rule(mags), equal()])
 
                 st = one_batch(state, lead).to(F64, copy=True)
-                mags = mamba2.causal_conv1d_update(xt[..., :1].abs(), st.abs(), w.to(F64).abs(),
-                                                   b.to(F64).abs())
+                mags = mamba2.causal_conv1d_update(xt[..., :1].abs(), st.abs(), *sizes)
                 st = one_batch(state, lead).to(F64, copy=True)
                 y = mamba2.causal_conv1d_update(xt[..., :1].clone(), st, *args, activation=act)
                 one = x[..., 0, :].contiguous()
                 yield case(name.replace("conv", "conv_step"), ["causal_conv1d_step"],
-                           f"let mut s = st; let y = causal_conv1d_step(x, inout s, w{opts}); (y, s)",
+                           "let mut s = st; "
+                           f"let y = causal_conv1d_step(x, inout s, w{opts}); (y, s)",
                            {"x": one, "st": state, **weights},
                            [y[..., 0].reshape(one.shape).to(d), st.reshape(state.shape).to(d)],
                            [rule(mags), equal()])
@@ -111,8 +113,8 @@ def ssd_rules(args, chunk, out, state, sides):
     # the logarithms of all chunks before add up, too
     units = 4 * s + 2 * n + 12 + (min(s, chunk) + 2) * logs * math.ceil(s / chunk)
     acc = accumulates(out)
-    why = (f"{s} tokens of 4 roundings, 2 sums of {n}, logarithms of decays up to {logs:.3g} cumulated over "
-           f"chunks of {chunk}, on {sides} side(s), times the sum of magnitudes")
+    why = (f"{s} tokens of 4 roundings, 2 sums of {n}, logarithms of decays up to {logs:.3g} "
+           f"cumulated over chunks of {chunk}, on {sides} side(s), times the sum of magnitudes")
     return [close(2 * UNIT[d], sides * units * acc * float(m.max()), why)
             for d, m in ((out, y), (state, hm))]
 
@@ -176,7 +178,8 @@ def norms():
             inputs = {"x": x, "gate": gate, "w": w}
             n = size[-1]
             units = n + 24
-            why = f"a mean of {n} squares and its root, four products, and 8 units of a silu, on two sides"
+            why = (f"a mean of {n} squares and its root, four products, and 8 units of a silu, "
+                   "on two sides")
             rule = close(units * UNIT[F32], 0.0, why) if d == F32 else ulp(1)
             if groups == 1:
                 m = qwen.Qwen3NextRMSNormGated(n, eps=1e-5)
