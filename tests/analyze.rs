@@ -80,7 +80,8 @@ fn stated_figures_hold() {
         });
         for (figure, want) in costs {
             let (func, figure) = match figure.split_once(": ") {
-                Some((f, p)) => (Some(f), p),
+                // `Module.func: figure`
+                Some((f, p)) => (f.rsplit('.').next(), p),
                 None => (None, figure.as_str()),
             };
             let mut named = found.iter().filter(|(n, _)| func.is_none_or(|f| f == n));
