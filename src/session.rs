@@ -464,7 +464,9 @@ fn alone(f: &ast::Func) -> bool {
             q.default.is_none()
                 && q.ty.as_ref().is_some_and(|t| match &t.kind {
                     TypeKind::Tensor { .. } => true,
-                    TypeKind::Named(path) => path.segs.iter().all(|s| s.text != "index"),
+                    TypeKind::Named(path) => {
+                        path.segs.iter().all(|s| !matches!(s.text.as_str(), "index" | "dtype"))
+                    }
                     TypeKind::Mesh(_) => false,
                     TypeKind::Tuple(_) | TypeKind::Apply { .. } | TypeKind::Error => true,
                 })

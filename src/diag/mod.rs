@@ -88,6 +88,8 @@ impl Diagnostic {
             inside.text = format!("inside `{function}`");
         }
         self.labels.insert(0, Label { span: call, text: "in this call".into() });
+        // the library is not the caller's to edit
+        self.fix = None;
         self
     }
 

@@ -254,11 +254,13 @@ impl Elab<'_> {
                         Some(q) => Val::int(q),
                         None => {
                             let (p, q) = (self.g.vars.show(x), self.g.vars.show(y));
+                            let certain = x.as_int().is_some() && y.as_int().is_some();
+                            let known = if certain { "" } else { "known to be " };
                             self.push(
                             Diagnostic::new(
                                 Code::InexactExtent,
                                 span,
-                                format!("`{p}` is not known to be a multiple of `{q}`"),
+                                format!("`{p}` is not {known}a multiple of `{q}`"),
                             )
                             .help(format!("an extent divides exactly: write `ceil_div({p}, {q})` to round up")),
                         )

@@ -74,16 +74,28 @@ fn declare_params(e: &mut Elab, f: &ast::Func) -> Vec<String> {
             e.declare(silent(&q.name));
             continue;
         };
-        if let TypeKind::Named(p) = &t.kind
-            && p.segs.len() == 1
-            && p.segs.iter().all(|s| s.text == "index")
-        {
+        let kind = match &t.kind {
+            TypeKind::Named(p) => match p.segs.as_slice() {
+                [n] => n.text.as_str(),
+                _ => "",
+            },
+            _ => "",
+        };
+        let instead = match kind {
+            "index" => {
+                Some("declare a `dim`: a dim in no parameter's shape is an implicit argument")
+            }
+            "dtype" => Some("write the dtype: `type Act = bf16;` names one for the whole file"),
+            _ => None,
+        };
+        if let Some(help) = instead {
+            let article = if kind == "index" { "an" } else { "a" };
             let d = Diagnostic::new(
                 Code::BadBoundary,
                 q.span,
-                format!("`{}` is an index, which a boundary does not take", q.name.text),
+                format!("`{}` is {article} {kind}, which a boundary does not take", q.name.text),
             )
-            .help("declare a `dim`: a dim in no parameter's shape is an implicit argument");
+            .help(help);
             e.push(d);
             e.declare(silent(&q.name));
             continue;

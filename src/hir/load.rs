@@ -40,6 +40,8 @@ pub static STD: &[(&str, &str)] = &[
     ("attention", include_str!("../../stdlib/attention.tf")),
     ("moe", include_str!("../../stdlib/moe.tf")),
     ("nn", include_str!("../../stdlib/nn.tf")),
+    ("quant", include_str!("../../stdlib/quant.tf")),
+    ("ssm", include_str!("../../stdlib/ssm.tf")),
 ];
 
 struct Loader<'a> {

@@ -11,7 +11,14 @@ use crate::diag::{Code, Diagnostic};
 use crate::graph::{Arm, NodeKind};
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::dim::{Decision, Expr, VarKind};
+use crate::types::dtype::DType;
 use crate::types::ty::TensorTy;
+
+/// What is no number and is matched by what it says.
+enum Name {
+    Text(String),
+    DType(DType),
+}
 
 impl Elab<'_> {
     pub fn match_block(&mut self, value: &ast::Expr, arms: &[ast::Arm], span: Span) -> Val {
@@ -22,7 +29,8 @@ impl Elab<'_> {
                 return self.match_given(!matches!(v, Val::None), value.span, arms);
             }
             Val::Bool(b) => Val::int(Expr::int(i64::from(b))),
-            Val::Str(s) => return self.match_text(&s, value.span, arms),
+            Val::Str(s) => return self.match_name(&Name::Text(s), value.span, arms),
+            Val::DType(d) => return self.match_name(&Name::DType(d), value.span, arms),
             v => v,
         };
         let what = match self.int(v, value.span) {
@@ -83,17 +91,21 @@ impl Elab<'_> {
         self.push(d)
     }
 
-    /// A `match` of a string: the first arm with that text, or `_`.
-    fn match_text(&mut self, text: &str, span: Span, arms: &[ast::Arm]) -> Val {
+    /// A `match` of a string or a dtype: the first arm that says the same, or `_`.
+    fn match_name(&mut self, name: &Name, span: Span, arms: &[ast::Arm]) -> Val {
         for a in arms {
             let hit = match &a.pat.kind {
                 ExprKind::Path(p) if p.segs.len() == 1 && p.segs[0].text == "_" => true,
-                _ => match self.expr(&a.pat) {
-                    Val::Str(s) => s == text,
-                    Val::Error => return Val::Error,
-                    v => {
-                        let msg =
-                            format!("the pattern of a string is a string, found {}", v.what());
+                _ => match (self.expr(&a.pat), name) {
+                    (Val::Str(s), Name::Text(t)) => s == *t,
+                    (Val::DType(d), Name::DType(t)) => d == *t,
+                    (Val::Error, _) => return Val::Error,
+                    (v, _) => {
+                        let want = match name {
+                            Name::Text(_) => "string is a string",
+                            Name::DType(_) => "dtype is a dtype",
+                        };
+                        let msg = format!("the pattern of a {want}, found {}", v.what());
                         return self.error(Code::BadArgs, a.pat.span, msg);
                     }
                 },
@@ -102,12 +114,16 @@ impl Elab<'_> {
                 return self.expr(&a.body);
             }
         }
+        let shown = match name {
+            Name::Text(t) => format!("{t:?}"),
+            Name::DType(d) => d.to_string(),
+        };
         let d = Diagnostic::new(
             Code::NonExhaustive,
             span,
-            format!("no arm of this `match` covers `{text:?}`"),
+            format!("no arm of this `match` covers `{shown}`"),
         )
-        .help(format!("add an arm `{text:?} => ..` or `_ => ..`"));
+        .help(format!("add an arm `{shown} => ..` or `_ => ..`"));
         self.push(d)
     }
 

@@ -5,7 +5,7 @@ use super::calls::root_name;
 use super::elab::{Cx, Elab, Frame};
 use super::value::{Binding, Instance, Val};
 use crate::base::Span;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Level};
 use crate::ops::Sub;
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::dim::{Decision, Expr};
@@ -26,7 +26,8 @@ impl Elab<'_> {
         span: Span,
     ) -> Val {
         let p = self.p;
-        let Some(ast::ItemKind::Func(f)) = p.item(r).map(|i| &i.kind) else { return Val::Error };
+        let Some(item) = p.item(r) else { return Val::Error };
+        let ast::ItemKind::Func(f) = &item.kind else { return Val::Error };
         if self.calls.contains(&r) {
             let d =
                 Diagnostic::new(Code::Recursion, span, format!("`{}` calls itself", f.name.text))
@@ -81,14 +82,15 @@ impl Elab<'_> {
         };
         self.g.set_call(self.scope, call);
         let old_hints = std::mem::take(&mut self.hints);
-        let hint_count = self.push_hints_of(p.item(r).map_or(&[], |i| &i.hints));
+        let hint_count = self.push_hints_of(&item.hints);
         self.calls.push(r);
         self.frames.push(Frame { names: vec![], function: true });
         let reported = self.diags.len();
-        let bound = self.bind_params(f, vals, span);
+        let bound =
+            self.bind_params(f, vals, span) && f.ret.as_ref().is_none_or(|t| self.result_exists(t));
         let out = if bound { self.block_result(f) } else { Val::Error };
         if call == Some(span) {
-            self.show_at_call(reported, &f.name.text, span);
+            self.show_at_call(reported, &f.name.text, item.doc.as_deref(), span);
         }
         let new: Vec<Val> = targets
             .iter()
@@ -111,12 +113,27 @@ impl Elab<'_> {
         out
     }
 
-    /// Shows what was reported inside a library function at the user's call of it.
-    fn show_at_call(&mut self, reported: usize, name: &str, call: Span) {
+    /// Shows what was reported inside a library function at the user's call of it, with what the
+    /// function says of itself. Of errors only the first: the others follow from it, and name values
+    /// that the caller does not see.
+    fn show_at_call(&mut self, reported: usize, name: &str, doc: Option<&str>, call: Span) {
         let p = self.p;
         let inside = |d: &Diagnostic| d.span().is_some_and(|s| p.is_library(s.file));
-        for d in self.diags.iter_mut().skip(reported).filter(|d| inside(d)) {
-            *d = d.clone().at_call(call, name);
+        let new = self.diags.split_off(reported.min(self.diags.len()));
+        let mut first = true;
+        for mut d in new {
+            if inside(&d) {
+                if d.level == Level::Error && !std::mem::take(&mut first) {
+                    continue;
+                }
+                d = d.at_call(call, name);
+                // what helps is what the function asks for, not how to write it otherwise
+                d.help = doc.map(|t| {
+                    let words: Vec<&str> = t.split_whitespace().collect();
+                    format!("`{name}`: {}", words.join(" "))
+                });
+            }
+            self.diags.push(d);
         }
     }
 
@@ -259,9 +276,11 @@ impl Elab<'_> {
 
     /// Binds parameters and generics in the callee's frame. False where a type does not fit.
     fn bind_params(&mut self, f: &ast::Func, vals: Vec<Option<(Val, Span)>>, span: Span) -> bool {
-        // numbers that are attributes or extents are seen by the types of the others
+        // attributes and extents are seen by the types of the others
         for (q, v) in f.params.iter().zip(&vals) {
-            if let Some((v @ (Val::Num(_) | Val::Bool(_) | Val::Str(_) | Val::Mesh(_)), _)) = v {
+            if let Some((v, _)) = v
+                && is_compile_time(v)
+            {
                 self.bind_name(q, v.clone(), None);
             }
         }
@@ -270,20 +289,24 @@ impl Elab<'_> {
         if !self.bind_generics(f, &given) {
             return false;
         }
-        // a default may use the generics
-        let mut vals: Vec<(Val, Span)> = f
-            .params
-            .iter()
-            .zip(vals)
-            .map(|(q, v)| match (v, &q.default) {
+        // a default may use the generics and what stands before it
+        let mut all = vec![];
+        for (q, v) in f.params.iter().zip(vals) {
+            all.push(match (v, &q.default) {
                 (Some(v), _) => v,
-                (None, Some(d)) => (self.expr(d), d.span),
+                (None, Some(d)) => {
+                    let v = self.expr(d);
+                    if is_compile_time(&v) {
+                        self.bind_name(q, v.clone(), None);
+                    }
+                    (v, d.span)
+                }
                 (None, None) => (Val::Error, span),
-            })
-            .collect();
+            });
+        }
         let mut ok = true;
-        for (q, (v, s)) in f.params.iter().zip(&mut vals) {
-            match self.check_param(f, q, v.clone(), *s) {
+        for (q, (v, s)) in f.params.iter().zip(all) {
+            match self.check_param(f, q, v, s) {
                 Some((val, place)) => self.bind_name(q, val, place),
                 None => ok = false,
             }
@@ -305,6 +328,11 @@ impl Elab<'_> {
             span: q.name.span,
         });
     }
+}
+
+/// What a parameter's name may stand for in the types of the others.
+fn is_compile_time(v: &Val) -> bool {
+    matches!(v, Val::Num(_) | Val::Bool(_) | Val::Str(_) | Val::Mesh(_) | Val::DType(_))
 }
 
 /// The argument of a parameter, by name or position.

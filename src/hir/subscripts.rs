@@ -69,6 +69,7 @@ impl Elab<'_> {
         subs: &[ast::Expr],
         span: Span,
     ) -> Option<Vec<Sub>> {
+        let subs = self.by_axis(subs);
         if subs.len() > shape.len() {
             let msg = format!("{} subscripts for a tensor of rank {}", subs.len(), shape.len());
             self.error(Code::RankMismatch, span, msg);
@@ -77,8 +78,9 @@ impl Elab<'_> {
         let mut out = Some(vec![]);
         for (i, extent) in shape.iter().enumerate() {
             let sub = match subs.get(i) {
-                Some(s) => self.subscript(s, extent),
-                None => Some(whole(extent)),
+                Some(Some(s)) => self.subscript(s, extent),
+                // an axis of a pack, or left off
+                Some(None) | None => Some(whole(extent)),
             };
             match (sub, &mut out) {
                 (Some(s), Some(v)) => v.push(s),
@@ -86,6 +88,29 @@ impl Elab<'_> {
             }
         }
         out
+    }
+
+    /// The subscript of each axis; `..B` of a pack is as many whole axes as the pack has.
+    fn by_axis<'a>(&self, subs: &'a [ast::Expr]) -> Vec<Option<&'a ast::Expr>> {
+        let pack = |s: &ast::Expr| match &s.kind {
+            ExprKind::Range { lo: None, hi: Some(h), .. } => match &h.kind {
+                ExprKind::Path(p) => match p.segs.as_slice() {
+                    [n] => match &self.binding(self.find(&n.text)?)?.val {
+                        Val::List(axes) => Some(axes.len()),
+                        _ => None,
+                    },
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        };
+        subs.iter()
+            .flat_map(|s| match pack(s) {
+                Some(n) => vec![None; n],
+                None => vec![Some(s)],
+            })
+            .collect()
     }
 
     fn subscript(&mut self, s: &ast::Expr, extent: &Expr) -> Option<Sub> {

@@ -327,6 +327,21 @@ impl Elab<'_> {
                 }
             };
         }
+        if let TypeKind::Named(p) = &t.kind
+            && let [n] = p.segs.as_slice()
+            && n.text == "dtype"
+        {
+            return match v {
+                Val::DType(_) => Some((v, None)),
+                Val::Error => None,
+                other => {
+                    let msg = format!("`{}` is a dtype, found {}", q.name.text, other.what());
+                    let d = Diagnostic::new(Code::BadArgs, span, msg);
+                    self.diags.push(d.label(q.span, "declared here"));
+                    None
+                }
+            };
+        }
         if let TypeKind::Mesh(axes) = &t.kind {
             return self.check_mesh_param(q, axes, v, span);
         }
@@ -379,6 +394,16 @@ impl Elab<'_> {
             self.mesh_axis(m, a)?;
         }
         Some((v, None))
+    }
+
+    /// Whether the extents of a result type exist with these arguments. What does not divide, say,
+    /// is so reported by the type, before an op of the body meets it.
+    pub fn result_exists(&mut self, t: &ast::Type) -> bool {
+        match &t.kind {
+            TypeKind::Tuple(ts) => ts.iter().all(|t| self.result_exists(t)),
+            TypeKind::Tensor { dims, .. } => self.extents(dims).is_some(),
+            _ => true,
+        }
     }
 
     /// Whether a value has a written type; the value (a number may become a tensor) and the

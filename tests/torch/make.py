@@ -55,7 +55,7 @@ def installed(package):
 
 
 def manifest(data):
-    packages = ["torch", "transformers", "numpy"]
+    packages = ["torch", "transformers", "numpy", "ml_dtypes"]
     lists = sorted(data.glob("*.json"))
     return {
         "python": sys.version.split()[0],
