@@ -308,6 +308,7 @@ where
 }
 
 /// Each element rounded to f16.
+#[allow(clippy::redundant_closure, reason = "a closure can be told to be inlined")]
 pub fn encode_f16(src: &[f32], out: &mut [half::f16]) {
     spread::map(
         src,
@@ -318,6 +319,7 @@ pub fn encode_f16(src: &[f32], out: &mut [half::f16]) {
 }
 
 /// Each element as an f32, exactly.
+#[allow(clippy::redundant_closure, reason = "a closure can be told to be inlined")]
 pub fn decode_f16(src: &[half::f16], out: &mut [f32]) {
     spread::map(
         src,
