@@ -6,6 +6,8 @@
 //! off by one unit. Polynomials were fitted by Chebyshev interpolation in 200-bit arithmetic; the
 //! bound beside each is that of the polynomial, relative to what it stands for.
 
+#![allow(clippy::redundant_closure, reason = "a closure can be told to be inlined")]
+
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI, LN_2, LOG2_E};
 // both sides are computed: a branch would keep the loop around it scalar
 use std::hint::select_unpredictable as select;
