@@ -16,13 +16,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const COLUMNS: usize = 4096;
 const FLOATS: [DType; 3] = [DType::F32, DType::F16, DType::Bf16];
 
+/// A shape, for a number of rows.
+type Shape = fn(usize) -> Vec<usize>;
+
 struct Case {
     name: String,
     op: &'static str,
     attrs: Attrs,
-    /// Dtypes and shapes of the operands, for a number of rows.
-    inputs: Vec<(DType, fn(usize) -> Vec<usize>)>,
-    out: (DType, fn(usize) -> Vec<usize>),
+    inputs: Vec<(DType, Shape)>,
+    out: (DType, Shape),
 }
 
 fn whole(rows: usize) -> Vec<usize> {
@@ -56,24 +58,24 @@ fn cases() -> Vec<Case> {
     };
     for d in FLOATS {
         for op in ["neg", "sqrt", "silu", "exp", "log", "tanh", "gelu", "sin"] {
-            let mut case = plain(op, "", d, vec![(d, whole as _)]);
+            let mut case = plain(op, "", d, vec![(d, whole as Shape)]);
             case.attrs = Attrs(vec![("approximate", Attr::Str("none".into()))]);
             out.push(case);
         }
-        out.push(plain("add", "", d, vec![(d, whole as _), (d, whole)]));
-        out.push(plain("mul", "", d, vec![(d, whole as _), (d, whole)]));
-        out.push(plain("mul", " row", d, vec![(d, whole as _), (d, one_row)]));
-        out.push(plain("mul", " column", d, vec![(d, whole as _), (d, column)]));
-        out.push(plain("mul", " scalar", d, vec![(d, whole as _), (d, scalar)]));
-        out.push(plain("pow", " scalar", d, vec![(d, whole as _), (d, scalar)]));
-        let bool = (DType::Bool, whole as _);
+        out.push(plain("add", "", d, vec![(d, whole as Shape), (d, whole)]));
+        out.push(plain("mul", "", d, vec![(d, whole as Shape), (d, whole)]));
+        out.push(plain("mul", " row", d, vec![(d, whole as Shape), (d, one_row)]));
+        out.push(plain("mul", " column", d, vec![(d, whole as Shape), (d, column)]));
+        out.push(plain("mul", " scalar", d, vec![(d, whole as Shape), (d, scalar)]));
+        out.push(plain("pow", " scalar", d, vec![(d, whole as Shape), (d, scalar)]));
+        let bool = (DType::Bool, whole as Shape);
         out.push(plain("where", "", d, vec![bool, (d, whole), (d, whole)]));
         out.push(plain("where", " scalar", d, vec![bool, (d, whole), (d, scalar)]));
-        let mut case = plain("lt", "", d, vec![(d, whole as _), (d, whole)]);
+        let mut case = plain("lt", "", d, vec![(d, whole as Shape), (d, whole)]);
         case.out.0 = DType::Bool;
         out.push(case);
         for (op, dim) in [("sum", 1), ("max", 1), ("sum", 0), ("argmax", 1), ("logsumexp", 1)] {
-            let mut case = plain(op, ["", " rows"][dim as usize], d, vec![(d, whole as _)]);
+            let mut case = plain(op, "", d, vec![(d, whole as Shape)]);
             case.name = format!("{op} over axis {dim} {d}");
             case.attrs = Attrs(vec![("dim", Attr::Ints(vec![dim]))]);
             case.out = match (op, dim) {
@@ -95,15 +97,15 @@ fn cases() -> Vec<Case> {
         (DType::I32, DType::F32),
     ];
     for (from, to) in casts {
-        let mut case = plain("cast", "", from, vec![(from, whole as _)]);
+        let mut case = plain("cast", "", from, vec![(from, whole as Shape)]);
         case.name = format!("cast {from} to {to}");
         case.attrs = Attrs(vec![("dtype", Attr::DType(to))]);
         case.out.0 = to;
         out.push(case);
     }
     let i = DType::I32;
-    out.push(plain("add", "", i, vec![(i, whole as _), (i, whole)]));
-    let mut case = plain("lt", "", i, vec![(i, whole as _), (i, whole)]);
+    out.push(plain("add", "", i, vec![(i, whole as Shape), (i, whole)]));
+    let mut case = plain("lt", "", i, vec![(i, whole as Shape), (i, whole)]);
     case.out.0 = DType::Bool;
     out.push(case);
     out

@@ -79,7 +79,7 @@ pub fn fill<T: Copy + Default + Send>(len: usize, f: impl Fn(usize, &mut [T]) + 
 pub fn map<S: Copy, D>(x: &[S], o: &mut [D], f: impl Fn(S) -> D) {
     wide(
         #[inline(always)]
-        || {
+        move || {
             for (o, &x) in o.iter_mut().zip(x) {
                 *o = f(x);
             }

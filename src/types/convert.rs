@@ -3,7 +3,7 @@
 //! In: slices of one Rust type. Out: vectors of another. Floats round to nearest, ties to even,
 //! straight from the source: an `f64` never passes through `f32` on its way to a narrower type.
 //! `half` and `microfloat` do pass through it (or drop low bits), so the encoder here is the
-//! crate's own; `half` is used where it is exact (`f16` from and to `f32`, eight at a time).
+//! crate's own. What converts from and to f32 has no branches, so that loops over it vectorise.
 //!
 //! Overflow and NaN agree with `ml_dtypes`:
 //!
@@ -13,8 +13,6 @@
 //! | f8e4m3 | NaN (above 464) | NaN | infinity gives NaN |
 //! | f8e8m0 | NaN | NaN | zero and negatives give NaN; a positive value up to 2^-127 gives 2^-127; a tie rounds up |
 //! | f4e2m1 | saturates at 6 | zero of the other sign | |
-
-use half::slice::HalfFloatSliceExt;
 
 use crate::base::spread;
 
@@ -128,6 +126,31 @@ fn encode_f32(x: f32, format: Format) -> u32 {
 #[inline(always)]
 fn sign_f32(x: f32) -> u32 {
     x.to_bits() >> 31
+}
+
+/// `x` rounded to f16; without a branch.
+#[inline(always)]
+fn f16_of_f32(x: f32) -> half::f16 {
+    let nan = 0x7e00 | ((x.to_bits() >> 13) & 0x3ff);
+    let code = if x.is_nan() { nan } else { encode_f32(x, F16) };
+    half::f16::from_bits((code | (sign_f32(x) << 15)) as u16)
+}
+
+/// `x` as an f32; without a branch. A NaN becomes a quiet one, as the processor's own conversion
+/// has it.
+#[inline(always)]
+fn f32_of_f16(x: half::f16) -> f32 {
+    let bits = x.to_bits() as u32;
+    let magnitude = bits & 0x7fff;
+    let moved = magnitude << 13;
+    let normal = moved + (112 << 23);
+    // Above the smallest normal, as if it had an implicit one, which is then taken off.
+    let one = 113u32 << 23;
+    let below = (f32::from_bits(moved + one) - f32::from_bits(one)).to_bits();
+    let quiet = if magnitude > 0x7c00 { 0x7fc0_0000 } else { 0x7f80_0000 };
+    let value = if magnitude < 0x400 { below } else { normal };
+    let value = if magnitude >= 0x7c00 { moved | quiet } else { value };
+    f32::from_bits(value | ((bits & 0x8000) << 16))
 }
 
 /// The f8e4m3 code of `x`.
@@ -285,13 +308,25 @@ where
 }
 
 /// Each element rounded to f16.
+#[allow(clippy::redundant_closure, reason = "a closure can be told to be inlined")]
 pub fn encode_f16(src: &[f32], out: &mut [half::f16]) {
-    out.convert_from_f32_slice(src);
+    spread::map(
+        src,
+        out,
+        #[inline(always)]
+        |x| f16_of_f32(x),
+    );
 }
 
 /// Each element as an f32, exactly.
+#[allow(clippy::redundant_closure, reason = "a closure can be told to be inlined")]
 pub fn decode_f16(src: &[half::f16], out: &mut [f32]) {
-    src.convert_to_f32_slice(out);
+    spread::map(
+        src,
+        out,
+        #[inline(always)]
+        |x| f32_of_f16(x),
+    );
 }
 
 /// Each element as an f32, exactly.

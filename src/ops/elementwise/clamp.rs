@@ -97,7 +97,7 @@ impl Op for Clamp {
 fn floats<T: Real>(x: &[T], o: &mut [T], lo: Option<f64>, hi: Option<f64>) {
     let lo = T::of(lo.unwrap_or(f64::NEG_INFINITY));
     let hi = T::of(hi.unwrap_or(f64::INFINITY));
-    map(x, o, |v| {
+    map(x, o, move |v| {
         let v = if v < lo { lo } else { v };
         if v > hi { hi } else { v }
     });

@@ -1,5 +1,7 @@
 //! The op `where`.
 
+use std::hint::select_unpredictable;
+
 use crate::ops::support::compare::bools;
 use crate::ops::support::data::pair_data;
 use crate::ops::support::prelude::*;
@@ -100,26 +102,28 @@ fn choose<T: Copy>(c: Lane<u8>, a: Lane<T>, b: Lane<T>, o: &mut [T]) {
             };
         }
     };
-    let pick = |c: u8, a: T, b: T| if c != 0 { a } else { b };
+    // both are loaded: a branch would keep the loop scalar
+    let pick = |c: u8, a: T, b: T| select_unpredictable(c != 0, a, b);
     match (a, b) {
         (Lane::Many(a), Lane::Many(b)) => wide(
             #[inline(always)]
-            || {
+            move || {
                 for (((o, &c), &a), &b) in o.iter_mut().zip(c).zip(a).zip(b) {
                     *o = pick(c, a, b);
                 }
             },
         ),
-        (Lane::One(a), Lane::Many(b)) => zip_with(c, b, o, |c, b| pick(c, a, b)),
-        (Lane::Many(a), Lane::One(b)) => zip_with(c, a, o, |c, a| pick(c, a, b)),
-        (Lane::One(a), Lane::One(b)) => map(c, o, |c| pick(c, a, b)),
+        (Lane::One(a), Lane::Many(b)) => zip_with(c, b, o, move |c, b| pick(c, a, b)),
+        (Lane::Many(a), Lane::One(b)) => zip_with(c, a, o, move |c, a| pick(c, a, b)),
+        (Lane::One(a), Lane::One(b)) => map(c, o, move |c| pick(c, a, b)),
     }
 }
 
+#[inline(always)]
 fn zip_with<T: Copy>(c: &[u8], v: &[T], o: &mut [T], f: impl Fn(u8, T) -> T) {
     wide(
         #[inline(always)]
-        || {
+        move || {
             for ((o, &c), &v) in o.iter_mut().zip(c).zip(v) {
                 *o = f(c, v);
             }

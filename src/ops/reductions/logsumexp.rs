@@ -108,7 +108,7 @@ fn each<T: Real>(x: &Source<T>, rows: usize, n: usize) -> Vec<T> {
             row,
             &mut terms,
             #[inline(always)]
-            |v| (v - top).exp(),
+            move |v| (v - top).exp(),
         );
         top + sum.row(&terms).ln()
     };

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::data;
 use super::walk::{CHUNK, Lane, Walk, broadcast_strides, fill};
 use crate::base::spread::map;
 use crate::ops::EvalError;
@@ -128,7 +129,7 @@ pub fn of_f32s(
     shape: Vec<usize>,
     f: impl Fn(usize, &mut [f32]) + Sync,
 ) -> Result<Tensor, EvalError> {
-    let len = super::data::count(&shape)?;
+    let len = data::count(&shape)?;
     let data = match dtype {
         DType::F32 => Data::F32(fill(len, f)),
         DType::Tf32 => Data::F32(encoded(len, f, |x, o| map(x, o, cv::tf32_of_f32))),
@@ -140,7 +141,7 @@ pub fn of_f32s(
         DType::F4e2m1 => Data::Bits8(encoded(len, f, |x, o| map(x, o, cv::e2m1_of_f32))),
         _ => return Ok(Tensor::from_f32s(dtype, shape, fill(len, f))),
     };
-    super::data::tensor(dtype, shape, data)
+    data::tensor(dtype, shape, data)
 }
 
 /// A tensor of `f` of the elements of one.
@@ -166,7 +167,7 @@ pub fn of_i64s(
     ordered: bool,
     f: impl Fn(usize, &mut [i64]) + Sync,
 ) -> Result<Tensor, EvalError> {
-    let len = super::data::count(&shape)?;
+    let len = data::count(&shape)?;
     let data = match dtype {
         DType::I64 => Data::I64(fill(len, f)),
         DType::I32 => Data::I32(encoded(len, f, |x, o| map(x, o, |x| x as i32))),
@@ -180,7 +181,7 @@ pub fn of_i64s(
         }
         _ => return Ok(Tensor::from_i64s(dtype, shape, fill(len, f))),
     };
-    super::data::tensor(dtype, shape, data)
+    data::tensor(dtype, shape, data)
 }
 
 /// Writes `kernel` of two operands that are broadcast to `shape`; for [`fill`] and its like.
@@ -214,6 +215,10 @@ where
 
 /// What [`Tensor::cast`] gives; between narrow floats without widening the whole.
 pub fn cast(t: &Tensor, dtype: DType) -> Result<Tensor, EvalError> {
+    if dtype == DType::F32 && t.dtype().is_int() {
+        // rounded once, straight from the integer
+        return data::tensor(dtype, t.shape().to_vec(), Data::F32(t.to_f32s().into_owned()));
+    }
     let narrow = |d: DType| d.is_float() && d != DType::F64;
     if t.dtype() == dtype || !narrow(t.dtype()) || !narrow(dtype) || t.dtype() == DType::Tf32 {
         return Ok(t.cast(dtype));

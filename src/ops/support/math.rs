@@ -6,10 +6,13 @@
 //! off by one unit. Polynomials were fitted by Chebyshev interpolation in 200-bit arithmetic; the
 //! bound beside each is that of the polynomial, relative to what it stands for.
 
-use super::walk::{Lane, map, zip};
+#![allow(clippy::redundant_closure, reason = "a closure can be told to be inlined")]
+
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI, LN_2, LOG2_E};
 // both sides are computed: a branch would keep the loop around it scalar
 use std::hint::select_unpredictable as select;
+
+use super::walk::{Lane, map, wide, zip};
 
 /// ln 2 in two parts; the first ends in 21 zero bits, so that its product with a small integer
 /// is exact.
@@ -318,7 +321,7 @@ fn sin_wide(x: f64, quarters: u64) -> f64 {
             -0.000_198_412_698_367_405_27,
             2.755_731_609_319_606_6e-6,
             -2.505_112_989_596_280_7e-8,
-            1.591_797_889_4318716e-10,
+            1.591_797_889_431_871_6e-10,
         ],
     );
     // (cos(r) - 1 + r^2 / 2) / r^4 in r^2: 2^-54
@@ -385,19 +388,36 @@ pub fn pow(a: Lane<f32>, b: Lane<f32>, o: &mut [f32]) {
         #[inline(always)]
         |x, y| pow_or_nan(x, y),
     );
+    if !o.iter().any(|o| o.is_nan()) {
+        return;
+    }
     let at = |v: Lane<f32>, i: usize| match v {
         Lane::Many(v) => v.get(i).copied().unwrap_or_default(),
         Lane::One(v) => v,
     };
     for (i, o) in o.iter_mut().enumerate().filter(|(_, o)| o.is_nan()) {
-        *o = libm::pow(at(a, i) as f64, at(b, i) as f64) as f32;
+        let (x, y) = (at(a, i), at(b, i));
+        // a negative number has no broken power
+        let none = x < 0.0 && x.is_finite() && y.is_finite() && y.fract() != 0.0;
+        if !none {
+            *o = libm::pow(x as f64, y as f64) as f32;
+        }
     }
 }
 
 /// Puts `exact` where the angle is too large for the loop before, or is not a number.
 fn large_angles(x: &[f32], o: &mut [f32], exact: fn(f64) -> f64) {
+    // NaN is above all numbers
+    let magnitude = |x: f32| x.to_bits() & 0x7fff_ffff;
+    let largest = wide(
+        #[inline(always)]
+        || x.iter().fold(0, |m, x| magnitude(*x).max(m)),
+    );
+    if largest <= ANGLE.to_bits() {
+        return;
+    }
     for (o, x) in o.iter_mut().zip(x) {
-        if x.is_nan() || x.abs() > ANGLE {
+        if magnitude(*x) > ANGLE.to_bits() {
             *o = exact(*x as f64) as f32;
         }
     }

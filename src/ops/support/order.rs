@@ -5,7 +5,8 @@
 //! (lane `i` with `i + 8`, then `+ 4`, `+ 2`, `+ 1`). The blocks' results are combined as a tree of
 //! neighbours: (0, 1), (2, 3), ..., a last odd one goes up alone. The order depends on the length
 //! of the row alone, so a result has the same bits for any memory layout, thread count and
-//! machine; lanes make it fit vector registers, and trees keep the rounding error small.
+//! machine; lanes make it fit vector registers, and trees keep the rounding error small. Columns
+//! are combined in the same order without being moved: a lane is then a row of partial results.
 
 use rayon::prelude::*;
 
@@ -49,7 +50,7 @@ pub(crate) use monoid;
 pub fn block<T: Copy>(x: &[T], identity: T, join: impl Fn(T, T) -> T) -> T {
     wide(
         #[inline(always)]
-        || {
+        move || {
             let mut lanes = [identity; LANES];
             let (chunks, rest) = x.as_chunks::<LANES>();
             for c in chunks {
@@ -78,7 +79,7 @@ pub fn block<T: Copy>(x: &[T], identity: T, join: impl Fn(T, T) -> T) -> T {
 pub fn over<T: Copy>(a: &mut [T], x: &[T], join: impl Fn(T, T) -> T) {
     wide(
         #[inline(always)]
-        || {
+        move || {
             for (a, x) in a.iter_mut().zip(x) {
                 *a = join(*a, *x);
             }

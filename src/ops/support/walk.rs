@@ -106,14 +106,14 @@ pub fn zip<T: Copy, O>(a: Lane<T>, b: Lane<T>, o: &mut [O], f: impl Fn(T, T) -> 
     match (a, b) {
         (Lane::Many(a), Lane::Many(b)) => wide(
             #[inline(always)]
-            || {
+            move || {
                 for ((o, &x), &y) in o.iter_mut().zip(a).zip(b) {
                     *o = f(x, y);
                 }
             },
         ),
-        (Lane::Many(a), Lane::One(y)) => map(a, o, |x| f(x, y)),
-        (Lane::One(x), Lane::Many(b)) => map(b, o, |y| f(x, y)),
+        (Lane::Many(a), Lane::One(y)) => map(a, o, move |x| f(x, y)),
+        (Lane::One(x), Lane::Many(b)) => map(b, o, move |y| f(x, y)),
         (Lane::One(x), Lane::One(y)) => o.iter_mut().for_each(|o| *o = f(x, y)),
     }
 }

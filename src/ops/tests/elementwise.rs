@@ -190,3 +190,55 @@ proptest! {
         }
     }
 }
+
+/// What a narrow op is: the f32 op on the same values, rounded once; for every way that operands
+/// broadcast, in parts and on one thread.
+#[test]
+fn narrow_ops_are_f32_ops_rounded_once() {
+    let shapes: [(&[usize], &[usize]); 6] = [
+        (&[70_000], &[70_000]),
+        (&[33, 2500], &[2500]),
+        (&[33, 2500], &[33, 1]),
+        (&[2500], &[]),
+        (&[7, 1, 90], &[1, 30, 90]),
+        (&[3, 5, 7], &[5, 1]),
+    ];
+    for dtype in [DType::F16, DType::Bf16, DType::F8e5m2, DType::I32, DType::U64] {
+        for (a, b) in shapes {
+            let (a, b) = (noise(DType::F32, a, 3), noise(DType::F32, b, 4));
+            let ten = Tensor::scalar(DType::F32, 10.0);
+            let [a, b] = [a, b].map(|t| op("mul", &[&t, &ten]).get().cast(dtype));
+            let via = if dtype.is_float() { DType::F32 } else { DType::I64 };
+            let [wide_a, wide_b] = [&a, &b].map(|t| t.cast(via));
+            for name in ["add", "mul", "sub", "maximum", "lt", "ge"] {
+                let unsigned = dtype == DType::U64;
+                if unsigned && ["maximum", "lt", "ge"].contains(&name) {
+                    continue;
+                }
+                let got = op(name, &[&a, &b]).get();
+                let want = op(name, &[&wide_a, &wide_b]).get().cast(got.dtype());
+                let shapes = format!("{name} of {dtype}{:?} and {:?}", a.shape(), b.shape());
+                assert!(got.bit_equal(&want), "{shapes}");
+                assert!(
+                    crate::ops::alone(|| op(name, &[&a, &b]).get()).bit_equal(&got),
+                    "{shapes}"
+                );
+            }
+            if dtype.is_float() {
+                for name in ["silu", "sqrt", "neg", "exp"] {
+                    let want = op(name, &[&wide_a]).get().cast(dtype);
+                    assert!(op(name, &[&a]).get().bit_equal(&want), "{name} of {dtype}");
+                }
+            }
+            // each element is that of `a` or of `b`
+            let c = op("lt", &[&a, &b]).get();
+            let chosen = op("where", &[&c, &a, &b]).get().cast(via);
+            let want = op("where", &[&c, &wide_a, &wide_b]).get();
+            assert!(chosen.bit_equal(&want), "where of {dtype}");
+            if dtype.is_float() {
+                let least = op("minimum", &[&wide_a, &wide_b]).get();
+                assert_eq!(chosen.to_f64s(), least.to_f64s(), "where of {dtype}");
+            }
+        }
+    }
+}

@@ -46,6 +46,40 @@ fn sums_follow_the_documented_order_in_any_layout() {
     }
 }
 
+/// Columns are reduced where they lie; moved to the end by hand, they are rows.
+#[test]
+fn columns_have_the_bits_of_rows() {
+    let shapes: [(&[usize], &[i64], &[usize]); 6] = [
+        (&[3, 200], &[0], &[1, 0]),
+        (&[1030, 130], &[0], &[1, 0]),
+        (&[3, 600, 33], &[1], &[0, 2, 1]),
+        (&[5, 7, 40], &[0, 1], &[2, 0, 1]),
+        (&[2, 1, 17, 300], &[1, 2], &[0, 3, 1, 2]),
+        (&[600, 256], &[0], &[1, 0]),
+    ];
+    for dtype in [DType::F32, DType::F16, DType::Bf16, DType::F8e4m3, DType::F64, DType::I32] {
+        for (shape, dims, perm) in shapes {
+            let x = noise(DType::F32, shape, 5).cast(dtype);
+            let moved = crate::ops::support::data::permute(&x, perm).unwrap();
+            let last: Vec<i64> =
+                (shape.len() - dims.len()..shape.len()).map(|d| d as i64).collect();
+            for name in ["sum", "prod", "max", "min", "abs_max"] {
+                let here = |x: &Tensor, dims: &[i64]| {
+                    let call = op(name, &[x]).dims(dims);
+                    match matches!(name, "sum" | "prod") && dtype == DType::F8e4m3 {
+                        true => call.dtype("out", DType::F32).get(),
+                        false => call.get(),
+                    }
+                };
+                let (a, b) = (here(&x, dims), here(&moved, &last));
+                assert!(a.bit_equal(&b), "{name} of {dtype}{shape:?} over {dims:?}");
+                let alone = crate::ops::alone(|| here(&x, dims));
+                assert!(a.bit_equal(&alone), "{name} of {dtype}{shape:?} on one thread");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_sum_does_not_depend_on_threads() {
     let x = noise(DType::F32, &[40, 5000], 9);
