@@ -134,8 +134,16 @@ fn time(case: &Case, rows: usize, runs: usize) -> f64 {
     let outs = [OutTy { dtype: case.out.0, shape: (case.out.1)(rows) }];
     let env = Env::default();
     let attrs = &case.attrs;
-    let cx =
-        EvalCx { inputs: &inputs, attrs, env: &env, outs: &outs, wide: false, exact_order: false };
+    let declared: Vec<DType> = inputs.iter().map(Tensor::dtype).collect();
+    let cx = EvalCx {
+        inputs: &inputs,
+        declared: &declared,
+        attrs,
+        env: &env,
+        outs: &outs,
+        wide: false,
+        exact_order: false,
+    };
     let mut best = f64::MAX;
     for _ in 0..runs {
         let t = Instant::now();

@@ -5,6 +5,7 @@
 //! messages tell indices of whole values.
 
 use std::collections::HashMap;
+use std::sync::Mutex;
 
 use rayon::prelude::*;
 
@@ -30,6 +31,8 @@ struct Run<'r> {
     frame: &'r Frame<'r>,
     outside: HashMap<ValueId, Tensor>,
     shapes: HashMap<ValueId, OutTy>,
+    /// Blocks of outside values that several blocks of the group read, where they are copies.
+    shared: Mutex<HashMap<(ValueId, Vec<usize>), Tensor>>,
     /// How many blocks each cut makes.
     counts: Vec<usize>,
 }
@@ -76,7 +79,7 @@ impl Cx<'_> {
             }
         }
         let counts: Vec<usize> = group.tiles.cuts.iter().map(|(n, t)| n.div_ceil(*t)).collect();
-        let run = Run { group, frame, outside, shapes, counts };
+        let run = Run { group, frame, outside, shapes, shared: Mutex::default(), counts };
         let total: usize = run.counts.iter().product();
         let mut canvases = vec![];
         for v in &group.exports {
@@ -128,11 +131,7 @@ impl Cx<'_> {
         let mut inputs = vec![];
         for v in &node.inputs {
             if !have.contains_key(v) {
-                let whole = run.outside.get(v)?;
-                let (starts, lens) = run.block(i, run.group.tiles.at.get(v)?, whole.shape());
-                let full = lens == whole.shape();
-                let part = if full { whole.clone() } else { whole.slice_block(&starts, &lens) };
-                have.insert(*v, part);
+                have.insert(*v, run.outside(i, *v)?);
             }
             inputs.push(have.get(v)?.clone());
         }
@@ -168,6 +167,25 @@ impl Cx<'_> {
 }
 
 impl Run<'_> {
+    /// The block of a value made outside.
+    fn outside(&self, i: usize, v: ValueId) -> Option<Tensor> {
+        let (whole, at) = (self.outside.get(&v)?, self.group.tiles.at.get(&v)?);
+        let (starts, lens) = self.block(i, at, whole.shape());
+        if lens == whole.shape() {
+            return Some(whole.clone());
+        }
+        if at.iter().zip(&self.counts).all(|(on, n)| on.is_some() || *n == 1) {
+            return Some(whole.slice_block(&starts, &lens));
+        }
+        let key = (v, starts);
+        if let Some(t) = self.shared.lock().ok()?.get(&key) {
+            return Some(t.clone());
+        }
+        let part = whole.slice_block(&key.1, &lens);
+        self.shared.lock().ok()?.insert(key, part.clone());
+        Some(part)
+    }
+
     /// The block of a value in block `i` of the group.
     fn block(&self, i: usize, at: &Places, shape: &[usize]) -> Block {
         let (mut starts, mut lens) = (vec![0; shape.len()], shape.to_vec());

@@ -22,7 +22,7 @@ use crate::types::dim::Env;
 const NEAR: usize = 256 << 10;
 /// The same where the group contracts: an operand is packed again for each block of rows, so
 /// blocks are larger.
-const FAR: usize = 4 << 20;
+const FAR: usize = 8 << 20;
 /// Groups of fewer bytes are not worth it.
 const SMALL: usize = 128 << 10;
 /// Blocks wanted at least, so that there is work for every thread.

@@ -148,8 +148,8 @@ mod unit {
     const NR: usize = 32;
     /// The inner extent of a block, even: a panel of `KC x NR` fits in L1.
     pub const KC: usize = 384;
-    /// Columns of a block: `KC x NC` fits in L2.
-    const NC: usize = 768;
+    /// Columns of a block: `KC x NC` pairs are read from L2 and L3, once for each block of rows.
+    const NC: usize = 3072;
     /// Rows of a block at most, a multiple of [`MR`].
     const MC: usize = 192;
 
@@ -416,7 +416,7 @@ mod tests {
         (12, 32, 384),
         (13, 33, 385),
         (200, 70, 5),
-        (14, 800, 5),
+        (14, 3100, 5),
         (14, 40, 769),
         (250, 31, 64),
     ];

@@ -111,11 +111,8 @@ pub fn product<T: Factor>(a: Mat<T>, b: Mat<T>, out: &mut [T::Sum], order: Order
         "product of {m} x {k} and {} x {n}",
         b.rows
     );
-    out.fill(T::Sum::default());
-    if m == 0 || n == 0 || k == 0 {
-        return;
-    }
-    if order == Order::Index {
+    if m == 0 || n == 0 || k == 0 || order == Order::Index {
+        out.fill(T::Sum::default());
         return index_order(a, b, out);
     }
     T::library(a, b, out, order == Order::All);
@@ -156,7 +153,7 @@ fn library<T: Real>(a: Mat<T>, b: Mat<T>, out: &mut [T], threads: bool) {
 
 /// Each result adds its products one by one in the order of `k`.
 fn index_order<T: Factor>(a: Mat<T>, b: Mat<T>, out: &mut [T::Sum]) {
-    for (i, row) in out.chunks_mut(b.cols).enumerate() {
+    for (i, row) in out.chunks_mut(b.cols.max(1)).enumerate() {
         for k in 0..a.cols {
             let Some(x) = a.at(i, k) else { continue };
             let line = b.data.get(k * b.row_stride..).and_then(|d| d.get(..b.cols));
