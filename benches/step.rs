@@ -34,7 +34,8 @@ fn main() {
     sources.0.insert("qwen3_1_7b.json".into(), config);
     let consts = [("MAX".to_string(), CONTEXT.to_string())];
     let session = Session::open(&sources, "qwen3.tf", &consts, Targets::default());
-    let root = session.select(&Selection::parse("qwen3.tf:Qwen3.step")).expect("the sample has a step");
+    let root =
+        session.select(&Selection::parse("qwen3.tf:Qwen3.step")).expect("the sample has a step");
     let compiled = session.compile(root);
     let Some(graph) = compiled.graph.as_ref() else { panic!("{:?}", session.diagnostics_of(root)) };
     let mut env = Env::default();

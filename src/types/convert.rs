@@ -130,7 +130,7 @@ fn sign_f32(x: f32) -> u32 {
 
 /// `x` rounded to f16; without a branch.
 #[inline(always)]
-fn f16_of_f32(x: f32) -> half::f16 {
+pub(super) fn f16_of_f32(x: f32) -> half::f16 {
     let nan = 0x7e00 | ((x.to_bits() >> 13) & 0x3ff);
     let code = if x.is_nan() { nan } else { encode_f32(x, F16) };
     half::f16::from_bits((code | (sign_f32(x) << 15)) as u16)
@@ -139,7 +139,7 @@ fn f16_of_f32(x: f32) -> half::f16 {
 /// `x` as an f32; without a branch. A NaN becomes a quiet one, as the processor's own conversion
 /// has it.
 #[inline(always)]
-fn f32_of_f16(x: half::f16) -> f32 {
+pub(super) fn f32_of_f16(x: half::f16) -> f32 {
     let bits = x.to_bits() as u32;
     let magnitude = bits & 0x7fff;
     let moved = magnitude << 13;
@@ -310,6 +310,11 @@ where
 /// Each element rounded to f16.
 #[allow(clippy::redundant_closure, reason = "a closure can be told to be inlined")]
 pub fn encode_f16(src: &[f32], out: &mut [half::f16]) {
+    #[cfg(target_arch = "x86_64")]
+    let done = super::f16_unit::encode(src, out);
+    #[cfg(not(target_arch = "x86_64"))]
+    let done = 0;
+    let (src, out) = (src.get(done..).unwrap_or(&[]), out.get_mut(done..).unwrap_or(&mut []));
     spread::map(
         src,
         out,
@@ -321,6 +326,11 @@ pub fn encode_f16(src: &[f32], out: &mut [half::f16]) {
 /// Each element as an f32, exactly.
 #[allow(clippy::redundant_closure, reason = "a closure can be told to be inlined")]
 pub fn decode_f16(src: &[half::f16], out: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    let done = super::f16_unit::decode(src, out);
+    #[cfg(not(target_arch = "x86_64"))]
+    let done = 0;
+    let (src, out) = (src.get(done..).unwrap_or(&[]), out.get_mut(done..).unwrap_or(&mut []));
     spread::map(
         src,
         out,

@@ -6,6 +6,8 @@ mod cast;
 pub mod convert;
 pub mod dim;
 pub mod dtype;
+#[cfg(target_arch = "x86_64")]
+mod f16_unit;
 pub mod num;
 pub mod placement;
 pub mod ty;

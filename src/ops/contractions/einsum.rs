@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use super::spec::{Label, Product, Spec, Step, distinct};
-use crate::ops::support::contract::{Batch, batched};
+use crate::ops::support::contract::{Batch, batched, batched_bf16};
 use crate::ops::support::data::{permuted, strided};
-use crate::ops::support::gemm::Factor;
 use crate::ops::support::order::{Monoid, block, monoid};
 use crate::ops::support::prelude::*;
 use crate::ops::support::walk::strides;
@@ -194,8 +193,8 @@ impl Op for Einsum {
         let spec =
             Spec::parse(cx.attrs.str("spec").unwrap_or(""), &ranks).map_err(EvalError::new)?;
         let axes = Axes::new(cx, &spec);
-        if let Some(v) = axes.two(cx, &spec) {
-            return Ok(vec![f32::store(out.dtype, out.shape.clone(), v)]);
+        if let Some(t) = axes.two(cx, &spec)? {
+            return Ok(vec![t]);
         }
         let dtypes = cx.inputs.iter().map(Tensor::dtype).chain([out.dtype]);
         Ok(vec![match Class::of(dtypes) {
@@ -275,34 +274,43 @@ impl Axes {
         (self.arrange(v, from, if turn { &turned } else { &plain }), turn)
     }
 
-    fn product<E: Factor + Default>(
+    /// Gives the two sides of a product, and which matrices of them meet, to `f`.
+    fn sides<E: Copy + Default + Send + Sync, R>(
         &self,
         a: Cow<[E]>,
         b: Cow<[E]>,
         p: &Product,
-        exact_order: bool,
-    ) -> Vec<E::Sum> {
+        f: impl FnOnce(&Batch<E>, &Batch<E>, &[(usize, usize)]) -> R,
+    ) -> R {
         let (a, turned_a) = self.side(a, &p.a, [&p.batch, &p.m, &p.k]);
         let (b, turned_b) = self.side(b, &p.b, [&p.batch, &p.k, &p.n]);
         let [m, n, k] = [&p.m, &p.n, &p.k].map(|l| self.count(l));
         let ma = Batch { data: &a, rows: m, cols: k, transposed: turned_a };
         let mb = Batch { data: &b, rows: k, cols: n, transposed: turned_b };
         let pairs: Vec<(usize, usize)> = (0..self.count(&p.batch)).map(|i| (i, i)).collect();
-        batched(&ma, &mb, &pairs, exact_order)
+        f(&ma, &mb, &pairs)
     }
 
     /// One product of two bf16 operands, which need no wider copy.
-    fn two(&self, cx: &EvalCx, spec: &Spec) -> Option<Vec<f32>> {
-        let [x, y] = cx.inputs else { return None };
-        let (Slice::Bf16(a), Slice::Bf16(b)) = (x.data(), y.data()) else { return None };
+    fn two(&self, cx: &EvalCx, spec: &Spec) -> Result<Option<Tensor>, EvalError> {
+        let [x, y] = cx.inputs else { return Ok(None) };
+        let (Slice::Bf16(a), Slice::Bf16(b)) = (x.data(), y.data()) else { return Ok(None) };
         let steps = spec.steps();
-        let [Step::Product(p)] = &steps[..] else { return None };
-        let size = data::count(&self.shape(&p.result())).ok()?;
+        let [Step::Product(p)] = &steps[..] else { return Ok(None) };
+        let size = data::count(&self.shape(&p.result()))?;
         if spec.diagonal() || p.k.is_empty() || size == 0 {
-            return None;
+            return Ok(None);
         }
-        let out = self.product(Cow::Borrowed(a), Cow::Borrowed(b), p, cx.exact_order);
-        Some(self.arrange(Cow::Owned(out), &p.result(), &spec.output).into_owned())
+        let (a, b, out) = (Cow::Borrowed(a), Cow::Borrowed(b), cx.out(0)?);
+        let (made, to) = (p.result(), &spec.output);
+        if out.dtype == DType::Bf16 {
+            let v = self.sides(a, b, p, |a, b, at| batched_bf16(a, b, at, cx.exact_order));
+            let v = self.arrange(Cow::Owned(v), &made, to).into_owned();
+            return Ok(Some(data::tensor(out.dtype, out.shape.clone(), Data::Bf16(v))?));
+        }
+        let v = self.sides(a, b, p, |a, b, at| batched(a, b, at, cx.exact_order));
+        let v = self.arrange(Cow::Owned(v), &made, to).into_owned();
+        Ok(Some(f32::store(out.dtype, out.shape.clone(), v)))
     }
 }
 
@@ -363,7 +371,10 @@ impl<'a, T: Real> Run<'a, T> {
                         None => load().ok_or_else(short)?,
                     };
                     data::count(&self.axes.shape(&p.result()))?;
-                    acc = Cow::Owned(self.axes.product(acc, b, &p, self.cx.exact_order));
+                    let exact = self.cx.exact_order;
+                    acc = Cow::Owned(
+                        self.axes.sides(acc, b, &p, |a, b, at| batched(a, b, at, exact)),
+                    );
                     labels = p.result();
                 }
             }

@@ -1,7 +1,7 @@
 //! The op `matmul`.
 
 use crate::ops::support::check::Side;
-use crate::ops::support::contract::{Batch, batched, operand_dtype, resource};
+use crate::ops::support::contract::{Batch, batched, batched_bf16, operand_dtype, resource};
 use crate::ops::support::gemm::Factor;
 use crate::ops::support::prelude::*;
 use crate::ops::support::walk::{Walk, broadcast_strides};
@@ -177,6 +177,11 @@ impl Op for MatMul {
         }
         let shape = out.shape.clone();
         data::count(&shape)?;
+        if let (Slice::Bf16(x), Slice::Bf16(y), DType::Bf16) = (a.data(), b.data(), out.dtype) {
+            let (ma, mb) = sides(cx, (&a, x), (&b, y));
+            let v = batched_bf16(&ma, &mb, &pairs(cx, &a, &b), cx.exact_order);
+            return Ok(vec![data::tensor(out.dtype, shape, Data::Bf16(v))?]);
+        }
         Ok(vec![match Class::of([a.dtype(), b.dtype(), out.dtype]) {
             Class::F32 => f32::store(
                 out.dtype,
@@ -229,11 +234,20 @@ fn product<T: Factor>(
     (a, va): (&Tensor, &[T]),
     (b, vb): (&Tensor, &[T]),
 ) -> Vec<T::Sum> {
+    let (ma, mb) = sides(cx, (a, va), (b, vb));
+    batched(&ma, &mb, &pairs(cx, a, b), cx.exact_order)
+}
+
+/// The matrices of two tensors with their elements.
+fn sides<'v, T>(
+    cx: &EvalCx,
+    (a, va): (&Tensor, &'v [T]),
+    (b, vb): (&Tensor, &'v [T]),
+) -> (Batch<'v, T>, Batch<'v, T>) {
     let (rows, cols, transposed) = matrix(cx, a, "transpose_a");
     let ma = Batch { data: va, rows, cols, transposed };
     let (rows, cols, transposed) = matrix(cx, b, "transpose_b");
-    let mb = Batch { data: vb, rows, cols, transposed };
-    batched(&ma, &mb, &pairs(cx, a, b), cx.exact_order)
+    (ma, Batch { data: vb, rows, cols, transposed })
 }
 
 fn integers(cx: &EvalCx, a: &Tensor, b: &Tensor) -> Vec<i64> {

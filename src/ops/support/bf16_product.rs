@@ -1,12 +1,8 @@
 //! Matrix products of bf16 operands, summed in f32.
 //!
-//! Where the processor multiplies pairs of bf16 (AVX512-BF16) this is the loop nest of Goto and
-//! van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): panels of both
-//! operands are packed so that the innermost loop reads them in order, and a tile of the result
-//! stays in registers. Each sum goes over the inner extent in order, in blocks of [`KC`] that start
-//! from 0 and are added up; it depends on neither the other extents nor the threads. The unit
-//! takes subnormal numbers as 0 and gives 0 for them, so operands that have some, or whose products
-//! may add up to one, are left to the caller.
+//! Where the processor multiplies pairs of bf16 (AVX512-BF16) its unit is used, see
+//! [`super::bf16_unit`]. The unit takes subnormal numbers as 0, so operands that have or could give
+//! such are left to the caller.
 //!
 //! A few rows times a matrix are bound by the reading of the matrix, so that is read once, as it
 //! is, on any processor.
@@ -15,10 +11,11 @@ use half::bf16;
 use rayon::prelude::*;
 
 use super::gemm::Mat;
-use crate::base::spread::spread;
+use crate::base::spread::{map, spread};
+use crate::types::convert::bf16_of_f32;
 
 /// Up to this many rows the right operand is read in place.
-const FEW: usize = 3;
+pub const FEW: usize = 3;
 /// Lanes of a sum over the inner extent.
 const LANES: usize = 64;
 /// Columns that a thread takes at a time.
@@ -93,15 +90,39 @@ fn rows(x: &[f32], b: Mat<bf16>, first: usize, out: &mut [f32]) {
     }
 }
 
+/// What sums are stored as.
+pub trait Element: Copy + Send + Sync {
+    /// Stores sums, each rounded once.
+    fn put(sums: &[f32], to: &mut [Self]);
+}
+
+impl Element for f32 {
+    fn put(sums: &[f32], to: &mut [f32]) {
+        to.copy_from_slice(sums);
+    }
+}
+
+impl Element for bf16 {
+    fn put(sums: &[f32], to: &mut [bf16]) {
+        map(
+            sums,
+            to,
+            #[inline(always)]
+            |x| bf16_of_f32(x),
+        );
+    }
+}
+
 /// `out = a b` by the processor's unit for bf16; false where it has none or would lose subnormal
 /// numbers.
-pub fn product(a: Mat<bf16>, b: Mat<bf16>, out: &mut [f32], threads: bool) -> bool {
+pub fn product<O: Element>(a: Mat<bf16>, b: Mat<bf16>, out: &mut [O], threads: bool) -> bool {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx512bf16")
         && std::arch::is_x86_feature_detected!("avx512bw")
+        && a.cols > 0
         && stay_normal(a.data, b.data)
     {
-        unit::product(a, b, out, threads);
+        super::bf16_unit::product(a, b, out, threads);
         return true;
     }
     let _ = (a, b, out, threads);
@@ -133,231 +154,6 @@ fn least_exponent(x: &[bf16]) -> u16 {
         false => least(x),
     };
     key.checked_add(1).map_or(512, |magnitude| magnitude >> 7)
-}
-
-#[cfg(target_arch = "x86_64")]
-mod unit {
-    use half::bf16;
-    use rayon::prelude::*;
-    use std::arch::x86_64::*;
-
-    use super::Mat;
-
-    /// Rows and columns of the tile in registers: 24 of the 32 registers hold sums.
-    const MR: usize = 12;
-    const NR: usize = 32;
-    /// The inner extent of a block, even: a panel of `KC x NR` fits in L1.
-    pub const KC: usize = 384;
-    /// Columns of a block: `KC x NC` pairs are read from L2 and L3, once for each block of rows.
-    const NC: usize = 3072;
-    /// Rows of a block at most, a multiple of [`MR`].
-    const MC: usize = 192;
-
-    /// A packed pair of bf16, the first in the low half.
-    type Pair = u32;
-
-    pub fn product(a: Mat<bf16>, b: Mat<bf16>, out: &mut [f32], threads: bool) {
-        let (m, n, k) = (a.rows, b.cols, a.cols);
-        assert!(out.len() == m * n && b.rows == k);
-        if k == 0 {
-            out.fill(0.0);
-        }
-        if m == 0 || n == 0 {
-            return;
-        }
-        let share = match threads {
-            true => m.div_ceil(2 * rayon::current_num_threads().max(1)),
-            false => m,
-        };
-        let mc = share.next_multiple_of(MR).clamp(MR, MC);
-        let mut right = vec![];
-        for jc in (0..n).step_by(NC) {
-            for pc in (0..k).step_by(KC) {
-                let at = At { jc, nc: NC.min(n - jc), pc, kc: KC.min(k - pc), mc };
-                right.resize(at.nc.div_ceil(NR) * at.pairs() * NR, 0);
-                let panel = |(j, to): (usize, &mut [Pair])| {
-                    let from = Lanes {
-                        data: b.data,
-                        start: pc * b.row_stride + (jc + j * NR) * b.col_stride,
-                        lane: b.col_stride,
-                        step: b.row_stride,
-                        lanes: NR.min(at.nc - j * NR),
-                    };
-                    pack::<NR>(&from, at.kc, to);
-                };
-                let size = at.pairs() * NR;
-                match threads {
-                    true => right.par_chunks_mut(size).enumerate().for_each(panel),
-                    false => right.chunks_mut(size).enumerate().for_each(panel),
-                }
-                let block = |(i, rows): (usize, &mut [f32])| at.block(a, i, &right, rows, n);
-                match threads {
-                    true => out.par_chunks_mut(mc * n).enumerate().for_each(block),
-                    false => out.chunks_mut(mc * n).enumerate().for_each(block),
-                }
-            }
-        }
-    }
-
-    /// Where the loops over blocks are.
-    struct At {
-        jc: usize,
-        nc: usize,
-        pc: usize,
-        kc: usize,
-        /// Rows of a block.
-        mc: usize,
-    }
-
-    impl At {
-        fn pairs(&self) -> usize {
-            self.kc.div_ceil(2)
-        }
-
-        /// Adds block `i` of the rows of `a` times the packed columns to its rows of the result.
-        fn block(&self, a: Mat<bf16>, i: usize, right: &[Pair], rows: &mut [f32], n: usize) {
-            let (count, size) = (rows.len() / n, self.pairs() * MR);
-            let mut left = vec![0; count.div_ceil(MR) * size];
-            for (r, to) in left.chunks_mut(size).enumerate() {
-                let from = Lanes {
-                    data: a.data,
-                    start: (i * self.mc + r * MR) * a.row_stride + self.pc * a.col_stride,
-                    lane: a.row_stride,
-                    step: a.col_stride,
-                    lanes: MR.min(count - r * MR),
-                };
-                pack::<MR>(&from, self.kc, to);
-            }
-            for (j, b) in right.chunks(self.pairs() * NR).enumerate() {
-                let at = self.jc + j * NR;
-                let columns = at..(at + NR).min(self.jc + self.nc);
-                for (a, rows) in left.chunks(size).zip(rows.chunks_mut(MR * n)) {
-                    add(a, b, rows, n, columns.clone(), self.pc == 0);
-                }
-            }
-        }
-    }
-
-    /// Vectors side by side in a slice: element `k` of lane `i` is at
-    /// `start + i * lane + k * step`.
-    struct Lanes<'a> {
-        data: &'a [bf16],
-        start: usize,
-        lane: usize,
-        step: usize,
-        lanes: usize,
-    }
-
-    /// Pairs of `R` lanes, one pair of each after the other; lanes that are not there are 0.
-    fn pack<const R: usize>(from: &Lanes, kc: usize, to: &mut [Pair]) {
-        if from.lanes < R {
-            to.fill(0);
-        }
-        let bits = |x: &bf16| Pair::from(x.to_bits());
-        if from.step == 1 {
-            for i in 0..from.lanes {
-                let at = from.start + i * from.lane;
-                let line = from.data.get(at..at + kc).unwrap_or(&[]);
-                let (pairs, last) = line.as_chunks::<2>();
-                let slots = to.iter_mut().skip(i).step_by(R);
-                let last = last.first().map(&bits);
-                let all = pairs.iter().map(|[x, y]| bits(x) | bits(y) << 16).chain(last);
-                slots.zip(all).for_each(|(o, p)| *o = p);
-            }
-            return;
-        }
-        for (p, to) in to.chunks_mut(R).enumerate() {
-            let at = from.start + 2 * p * from.step;
-            let odd = 2 * p + 1 == kc;
-            if from.lane == 1 && from.lanes == R && !odd {
-                let (x, y) = (at, at + from.step);
-                let (x, y) = (from.data.get(x..x + R), from.data.get(y..y + R));
-                let lines = x.unwrap_or(&[]).iter().zip(y.unwrap_or(&[]));
-                to.iter_mut().zip(lines).for_each(|(o, (x, y))| *o = bits(x) | bits(y) << 16);
-                continue;
-            }
-            for (i, o) in to.iter_mut().enumerate().take(from.lanes) {
-                let at = at + i * from.lane;
-                let x = from.data.get(at).map_or(0, bits);
-                let y = if odd { 0 } else { from.data.get(at + from.step).map_or(0, bits) };
-                *o = x | y << 16;
-            }
-        }
-    }
-
-    /// Adds the product of two packed panels to columns of rows of `n`, or puts it there.
-    fn add(
-        a: &[Pair],
-        b: &[Pair],
-        rows: &mut [f32],
-        n: usize,
-        columns: std::ops::Range<usize>,
-        first: bool,
-    ) {
-        let mut sums = [[0f32; NR]; MR];
-        run(a, b, &mut sums);
-        for (row, sums) in rows.chunks_mut(n).zip(&sums) {
-            let to = row.get_mut(columns.clone()).unwrap_or(&mut []);
-            match first {
-                true => to.iter_mut().zip(sums).for_each(|(o, s)| *o = *s),
-                false => to.iter_mut().zip(sums).for_each(|(o, s)| *o += *s),
-            }
-        }
-    }
-
-    #[allow(unsafe_code)]
-    fn run(a: &[Pair], b: &[Pair], sums: &mut [[f32; NR]; MR]) {
-        let (a, b) = (a.as_chunks::<MR>().0, b.as_chunks::<NR>().0);
-        // SAFETY: `super::product` has asked the processor for AVX512-BF16 and AVX512-BW, which
-        // come with AVX512-F.
-        unsafe { tile(a, b, sums) }
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-    fn tile(a: &[[Pair; MR]], b: &[[Pair; NR]], sums: &mut [[f32; NR]; MR]) {
-        let mut acc = [[_mm512_setzero_ps(); 2]; MR];
-        for (a, b) in a.iter().zip(b) {
-            let (low, high) = halves(b);
-            for (acc, x) in acc.iter_mut().zip(a) {
-                let x = pairs(_mm512_set1_epi32(x.cast_signed()));
-                acc[0] = _mm512_dpbf16_ps(acc[0], x, low);
-                acc[1] = _mm512_dpbf16_ps(acc[1], x, high);
-            }
-        }
-        for (sums, [low, high]) in sums.iter_mut().zip(acc) {
-            let (to_low, to_high) = sums.split_at_mut(NR / 2);
-            store(to_low, low);
-            store(to_high, high);
-        }
-    }
-
-    #[target_feature(enable = "avx512f")]
-    #[allow(unsafe_code)]
-    fn pairs(x: __m512i) -> __m512bh {
-        // SAFETY: both are 512 bits of any pattern.
-        unsafe { std::mem::transmute(x) }
-    }
-
-    #[target_feature(enable = "avx512f")]
-    #[allow(unsafe_code)]
-    fn halves(b: &[Pair; NR]) -> (__m512bh, __m512bh) {
-        let (low, high) = b.split_at(NR / 2);
-        // SAFETY: each half has the 16 elements that are read.
-        unsafe {
-            (
-                pairs(_mm512_loadu_si512(low.as_ptr().cast())),
-                pairs(_mm512_loadu_si512(high.as_ptr().cast())),
-            )
-        }
-    }
-
-    #[target_feature(enable = "avx512f")]
-    #[allow(unsafe_code)]
-    fn store(to: &mut [f32], from: __m512) {
-        assert_eq!(to.len(), NR / 2);
-        // SAFETY: there are 16 elements, which are written.
-        unsafe { _mm512_storeu_ps(to.as_mut_ptr(), from) }
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! What products share: the dtypes they take, where their work is done, and batched products of
 //! loaded operands.
 
+use half::bf16;
 use rayon::prelude::*;
 
 use super::check::{self, Takes};
-use super::gemm::{Factor, Mat, Order, product};
+use super::gemm::{Factor, Mat, Order, product, product_bf16};
 use crate::base::spread::spread;
 use crate::ops::facts::Resource;
 use crate::ops::{Call, OpError};
@@ -62,15 +63,34 @@ pub fn batched<T: Factor>(
     pairs: &[(usize, usize)],
     exact_order: bool,
 ) -> Vec<T::Sum> {
+    each(a, b, pairs, exact_order, product)
+}
+
+/// The same, each sum rounded to bf16.
+pub fn batched_bf16(
+    a: &Batch<bf16>,
+    b: &Batch<bf16>,
+    pairs: &[(usize, usize)],
+    exact_order: bool,
+) -> Vec<bf16> {
+    each(a, b, pairs, exact_order, product_bf16)
+}
+
+fn each<T: Factor, O: Copy + Default + Send>(
+    a: &Batch<T>,
+    b: &Batch<T>,
+    pairs: &[(usize, usize)],
+    exact_order: bool,
+    product: impl Fn(Mat<T>, Mat<T>, &mut [O], Order) + Sync,
+) -> Vec<O> {
     let size = a.rows * b.cols;
-    let mut out = vec![T::Sum::default(); pairs.len() * size];
+    let mut out = vec![O::default(); pairs.len() * size];
     if out.is_empty() {
         return out;
     }
     let work = size.saturating_mul(a.cols);
-    let one = |out: &mut [T::Sum], &(i, j): &(usize, usize), order| {
-        product(a.mat(i), b.mat(j), out, order)
-    };
+    let one =
+        |out: &mut [O], &(i, j): &(usize, usize), order| product(a.mat(i), b.mat(j), out, order);
     let spread = spread(usize::MAX);
     let order = match (exact_order, spread && work >= SMALL) {
         (true, _) => Order::Index,

@@ -7,7 +7,7 @@ use std::ops::{AddAssign, Mul};
 
 use half::bf16;
 
-use super::bf16_product;
+use super::bf16_product::{self, Element};
 use super::class::Real;
 use crate::types::convert as cv;
 
@@ -116,6 +116,17 @@ pub fn product<T: Factor>(a: Mat<T>, b: Mat<T>, out: &mut [T::Sum], order: Order
         return index_order(a, b, out);
     }
     T::library(a, b, out, order == Order::All);
+}
+
+/// `out = a b`, each sum rounded to bf16.
+pub fn product_bf16(a: Mat<bf16>, b: Mat<bf16>, out: &mut [bf16], order: Order) {
+    let few = a.rows <= bf16_product::FEW || a.cols == 0;
+    if !few && order != Order::Index && bf16_product::product(a, b, out, order == Order::All) {
+        return;
+    }
+    let mut sums = vec![0.0; out.len()];
+    product(a, b, &mut sums, order);
+    bf16::put(&sums, out);
 }
 
 #[allow(unsafe_code)]

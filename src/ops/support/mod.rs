@@ -2,6 +2,8 @@
 
 pub mod access;
 pub mod bf16_product;
+#[cfg(target_arch = "x86_64")]
+mod bf16_unit;
 pub mod binary;
 pub mod check;
 pub mod chunks;
