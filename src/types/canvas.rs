@@ -1,10 +1,11 @@
 //! A tensor that several threads fill, each its own blocks.
 //!
 //! In: a dtype, a shape, and blocks that do not overlap. Out: for each block a [`Part`] that one
-//! thread may write, and at the end the tensor. Elements of no block are zero bits.
+//! thread may write, and at the end the tensor. Elements of no block are any.
 
 use super::block::{Rows, rows};
 use super::dtype::DType;
+use super::pool;
 use super::value::{Data, Slice, Tensor, elements};
 use half::{bf16, f16};
 
@@ -57,6 +58,9 @@ impl Canvas {
     /// `None` where the shape has more elements than memory can address.
     pub fn new(dtype: DType, shape: Vec<usize>) -> Option<Canvas> {
         let n = elements(&shape).filter(|n| *n <= isize::MAX as usize / 16)?;
+        if let Some(data) = pool::take(dtype, n) {
+            return Some(Canvas { dtype, shape, data });
+        }
         // the system gives zeroed pages, which the threads that write them then touch first
         let data = of_dtype!(dtype, bytemuck::zeroed_vec(n));
         Some(Canvas { dtype, shape, data })

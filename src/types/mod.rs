@@ -10,5 +10,6 @@ pub mod dtype;
 mod f16_unit;
 pub mod num;
 pub mod placement;
+mod pool;
 pub mod ty;
 pub mod value;

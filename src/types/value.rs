@@ -8,6 +8,7 @@ use super::block::{put, rows, take};
 use super::cast::{float_data, integer_data, single_data};
 use super::convert as cv;
 use super::dtype::DType;
+use super::pool;
 use half::{bf16, f16};
 use std::borrow::Cow;
 use std::fmt;
@@ -121,6 +122,21 @@ impl Data {
         self.len() == 0
     }
 
+    /// Bytes of an element as it is held.
+    pub(super) fn width(&self) -> usize {
+        match self {
+            Data::F64(_) | Data::I64(_) | Data::U64(_) => 8,
+            Data::F32(_) | Data::I32(_) | Data::U32(_) => 4,
+            Data::F16(_) | Data::Bf16(_) | Data::I16(_) => 2,
+            Data::Bits8(_) | Data::I8(_) | Data::U8(_) => 1,
+        }
+    }
+
+    /// Drops the elements from `len` on.
+    pub(super) fn truncate(&mut self, len: usize) {
+        each!(self, v => v.truncate(len));
+    }
+
     /// Some of the elements.
     fn slice(&self, part: Range<usize>) -> Slice<'_> {
         match self {
@@ -204,9 +220,19 @@ pub fn elements(shape: &[usize]) -> Option<usize> {
 /// Bytes that somebody else owns, such as a mapped file. They never change.
 pub type Bytes = dyn AsRef<[u8]> + Send + Sync;
 
+/// Elements of a tensor of our own; a large buffer is kept for others when nobody holds it.
+#[derive(Clone)]
+struct Owned(Data);
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        pool::give(std::mem::replace(&mut self.0, Data::U8(Vec::new())));
+    }
+}
+
 #[derive(Clone)]
 enum Store {
-    Owned(Arc<Data>),
+    Owned(Arc<Owned>),
     /// Elements from this byte on, little-endian as in files, aligned for their type.
     Lent(Arc<Bytes>, usize),
     /// Tensors of one dtype and length, one after the other.
@@ -222,7 +248,7 @@ struct Parts {
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Store::Owned(data) => data.fmt(f),
+            Store::Owned(data) => data.0.fmt(f),
             Store::Lent(_, at) => write!(f, "lent from byte {at}"),
             Store::Parts(p) => p.parts.fmt(f),
         }
@@ -284,7 +310,7 @@ impl Tensor {
     pub(super) fn build(dtype: DType, shape: Vec<usize>, data: Data) -> Tensor {
         assert_eq!(Some(data.len()), elements(&shape), "{dtype} elements for shape {shape:?}");
         debug_assert!(data.holds(dtype));
-        Tensor { dtype, shape, len: data.len(), store: Store::Owned(Arc::new(data)), at: 0 }
+        Tensor { dtype, shape, len: data.len(), store: Store::Owned(Arc::new(Owned(data))), at: 0 }
     }
 
     /// The same dtype and elements under another shape, from another place of the store.
@@ -441,7 +467,7 @@ impl Tensor {
     /// The elements.
     pub fn data(&self) -> Slice<'_> {
         match &self.store {
-            Store::Owned(data) => data.slice(self.at..self.at + self.len),
+            Store::Owned(data) => data.0.slice(self.at..self.at + self.len),
             Store::Lent(bytes, start) => {
                 let size = self.dtype.bytes(1) as usize;
                 let from = start + self.at * size;
@@ -457,13 +483,13 @@ impl Tensor {
 
     /// The elements for writing; copied first where they are shared or lent.
     fn data_mut(&mut self) -> &mut Data {
-        let whole = matches!(&self.store, Store::Owned(d) if self.at == 0 && d.len() == self.len);
+        let whole = matches!(&self.store, Store::Owned(d) if self.at == 0 && d.0.len() == self.len);
         if !whole {
             let copy = same!(self.data(), v => v.to_vec());
-            (self.store, self.at) = (Store::Owned(Arc::new(copy)), 0);
+            (self.store, self.at) = (Store::Owned(Arc::new(Owned(copy))), 0);
         }
         match &mut self.store {
-            Store::Owned(data) => Arc::make_mut(data),
+            Store::Owned(data) => &mut Arc::make_mut(data).0,
             _ => unreachable!("owned since it was copied"),
         }
     }
