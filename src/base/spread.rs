@@ -1,6 +1,6 @@
 //! Loops over elements: under the processor's widest instructions, and on several threads.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use rayon::prelude::*;
 
@@ -65,13 +65,25 @@ pub fn fill<T: Copy + Default + Send>(len: usize, f: impl Fn(usize, &mut [T]) + 
         return out;
     }
     let mut out = Vec::with_capacity(len);
-    let mut part = [T::default(); CHUNK];
     for start in (0..len).step_by(CHUNK) {
-        let part = &mut part[..size(start)];
-        f(start, part);
-        out.extend_from_slice(part);
+        // what is cleared here is in the nearest cache when it is written
+        out.resize(start + size(start), T::default());
+        f(start, &mut out[start..]);
     }
     out
+}
+
+/// Gives `f` a buffer of [`CHUNK`] elements, whatever they are, that this thread keeps for later.
+pub fn scratch<T: bytemuck::Pod, R>(f: impl FnOnce(&mut [T]) -> R) -> R {
+    thread_local! {
+        static FREE: RefCell<Vec<Vec<u64>>> = const { RefCell::new(Vec::new()) };
+    }
+    const { assert!(size_of::<T>() > 0 && size_of::<T>() <= 8 && align_of::<T>() <= 8) };
+    let mut buffer = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
+    buffer.resize(CHUNK, 0);
+    let made = f(&mut bytemuck::cast_slice_mut(&mut buffer)[..CHUNK]);
+    FREE.with_borrow_mut(|free| free.push(buffer));
+    made
 }
 
 /// `f` of each element, which must be inlined.

@@ -31,7 +31,7 @@ pub fn infer(op: &str, call: &Call, t: Takes) -> Result<(DType, Vec<Expr>), OpEr
 }
 
 /// Writes a kernel of two operands that are broadcast to the first result's shape.
-pub fn broadcast<'a, T: Copy + Default + Send + Sync, O: 'a>(
+pub fn broadcast<'a, T: bytemuck::Pod + Default + Send + Sync, O: 'a>(
     cx: &EvalCx,
     a: &'a Source<'a, T>,
     b: &'a Source<'a, T>,

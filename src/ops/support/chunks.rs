@@ -7,7 +7,9 @@ use std::borrow::Cow;
 
 use super::data;
 use super::walk::{CHUNK, Lane, Walk, broadcast_strides, fill};
-use crate::base::spread::map;
+use bytemuck::Pod;
+
+use crate::base::spread::{map, scratch};
 use crate::ops::EvalError;
 use crate::types::convert as cv;
 use crate::types::dtype::DType;
@@ -110,16 +112,17 @@ pub fn i64s(t: &Tensor, ordered: bool) -> Source<'_, i64> {
 }
 
 /// A vector whose elements are encoded from what `f` gives.
-fn encoded<T: Copy + Default, O: Copy + Default + Send>(
+fn encoded<T: Pod, O: Copy + Default + Send>(
     len: usize,
     f: impl Fn(usize, &mut [T]) + Sync,
     encode: impl Fn(&[T], &mut [O]) + Sync,
 ) -> Vec<O> {
     fill(len, |at, part: &mut [O]| {
-        let mut wide = [T::default(); CHUNK];
-        let wide = &mut wide[..part.len()];
-        f(at, wide);
-        encode(wide, part);
+        scratch(|wide| {
+            let wide = &mut wide[..part.len()];
+            f(at, wide);
+            encode(wide, part);
+        });
     })
 }
 
@@ -155,7 +158,7 @@ pub fn map_f32s(
     match source.plain() {
         Some(x) => of_f32s(dtype, shape, |at, part| f(&x[at..at + part.len()], part)),
         None => of_f32s(dtype, shape, |at, part| {
-            f(source.read(at, part.len(), &mut [0.0; CHUNK]), part)
+            scratch(|buffer| f(source.read(at, part.len(), buffer), part));
         }),
     }
 }
@@ -185,7 +188,7 @@ pub fn of_i64s(
 }
 
 /// Writes `kernel` of two operands that are broadcast to `shape`; for [`fill`] and its like.
-pub fn broadcast2<'a, T: Copy + Default + Send + Sync, O>(
+pub fn broadcast2<'a, T: Pod + Default + Send + Sync, O>(
     shape: &[usize],
     (a, a_shape): (&'a Source<'a, T>, &[usize]),
     (b, b_shape): (&'a Source<'a, T>, &[usize]),
@@ -208,8 +211,7 @@ where
         if plain {
             return run(start, part, &mut [], &mut []);
         }
-        let (mut x, mut y) = ([T::default(); CHUNK], [T::default(); CHUNK]);
-        run(start, part, &mut x, &mut y);
+        scratch(|x| scratch(|y| run(start, part, x, y)));
     }
 }
 
