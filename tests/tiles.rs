@@ -87,6 +87,20 @@ fn elementwise_chains_and_rows() {
 }
 
 #[test]
+fn chains_keep_what_is_used_later() {
+    for t in ["f32", "f16", "bf16"] {
+        both(
+            &format!(
+                "(x: {t}[150, 700], y: {t}[150, 700], z: {t}[700]) -> ({t}[150, 700], {t}[150]) {{ \
+                 let a = x * y; let b = exp(a * 0.25 - 1.0); let c = b / (1.0 + b); \
+                 let d = sum(c * a, dim = -1); (maximum(c, z) - b, d + max(c, dim = -1)) }}"
+            ),
+            0.0,
+        );
+    }
+}
+
+#[test]
 fn sizes_that_are_not_multiples() {
     // more blocks than one, the last one shorter
     both("(x: f32[70001, 9]) -> f32[70001] { sum(exp(x) + 1.0, dim = -1) }", 0.0);

@@ -9,6 +9,7 @@ mod axes;
 mod deps;
 mod fail;
 mod frame;
+mod fused;
 mod group;
 mod node;
 mod plan;

@@ -5,19 +5,21 @@
 //! messages tell indices of whole values.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Mutex;
 
 use rayon::prelude::*;
 
 use super::fail::Res;
 use super::frame::{Frame, Slot};
+use super::fused::{self, From, Link};
 use super::plan::TileGroup;
 use super::run::Cx;
 use super::tiles::Places;
 use super::value::Val;
 use super::window::unravel;
 use crate::graph::{NodeId, NodeKind, ValueId};
-use crate::ops::{EvalCx, OutTy, Role, alone};
+use crate::ops::{EvalCx, Lanes, OutTy, Role, alone};
 use crate::types::canvas::{Canvas, Part};
 use crate::types::dtype::DType;
 use crate::types::value::Tensor;
@@ -35,6 +37,8 @@ struct Run<'r> {
     shared: Mutex<HashMap<(ValueId, Vec<usize>), Tensor>>,
     /// How many blocks each cut makes.
     counts: Vec<usize>,
+    /// Nodes that run together: from which one up to which.
+    chains: Vec<Range<usize>>,
 }
 
 impl Cx<'_> {
@@ -79,7 +83,8 @@ impl Cx<'_> {
             }
         }
         let counts: Vec<usize> = group.tiles.cuts.iter().map(|(n, t)| n.div_ceil(*t)).collect();
-        let run = Run { group, frame, outside, shapes, shared: Mutex::default(), counts };
+        let chains = self.chains(group, &outside, &shapes);
+        let run = Run { group, frame, outside, shapes, shared: Mutex::default(), counts, chains };
         let total: usize = run.counts.iter().product();
         let mut canvases = vec![];
         for v in &group.exports {
@@ -103,19 +108,128 @@ impl Cx<'_> {
     /// Runs one block through all nodes.
     fn one(&self, run: &Run, i: usize, parts: &mut [Part]) -> Option<()> {
         let mut have: HashMap<ValueId, Tensor> = HashMap::new();
-        for (n, dies) in run.group.tiles.nodes.iter().zip(&run.group.dies) {
-            self.step(run, i, *n, &mut have)?;
-            for v in &self.g.node(*n).outputs {
+        let nodes = &run.group.tiles.nodes;
+        let mut at = 0;
+        while at < nodes.len() {
+            let chain = run.chains.iter().find(|c| c.start == at).cloned();
+            let these = match chain {
+                Some(c) => {
+                    self.chain(run, i, c.clone(), &mut have)?;
+                    c
+                }
+                None => {
+                    self.step(run, i, *nodes.get(at)?, &mut have)?;
+                    at..at + 1
+                }
+            };
+            at = these.end;
+            for v in nodes.get(these.clone())?.iter().flat_map(|n| &self.g.node(*n).outputs) {
                 if let Some(k) = run.group.exports.iter().position(|e| e == v)
                     && !parts.get_mut(k)?.put(have.get(v)?)
                 {
                     return None;
                 }
             }
-            for v in dies {
+            for v in run.group.dies.get(these)?.iter().flatten() {
                 have.remove(v);
             }
         }
+        Some(())
+    }
+
+    /// The kernel of a node that can be in a chain, and the shape of what it makes.
+    fn link(
+        &self,
+        group: &TileGroup,
+        n: NodeId,
+        outside: &HashMap<ValueId, Tensor>,
+        shapes: &HashMap<ValueId, OutTy>,
+    ) -> Option<(Lanes, ValueId)> {
+        let node = self.g.node(n);
+        let NodeKind::Op { op, .. } = &node.kind else { return None };
+        let (lanes, [out]) = (op.lanes()?, &node.outputs[..]) else { return None };
+        let (ty, places) = (shapes.get(out)?, group.tiles.at.get(out)?);
+        let fits = |v: &ValueId| {
+            let (dtype, shape) = match (outside.get(v), shapes.get(v)) {
+                (Some(t), _) => (t.dtype(), t.shape()),
+                (None, Some(o)) => (o.dtype, &o.shape[..]),
+                (None, None) => return false,
+            };
+            let same = shape == ty.shape && group.tiles.at.get(v) == Some(places);
+            fused::takes(dtype) && (same || shape.is_empty() && outside.contains_key(v))
+        };
+        let all = fused::takes(ty.dtype) && node.inputs.iter().all(fits);
+        all.then_some((lanes, *out))
+    }
+
+    /// Runs of two and more elementwise nodes of one shape.
+    fn chains(
+        &self,
+        group: &TileGroup,
+        outside: &HashMap<ValueId, Tensor>,
+        shapes: &HashMap<ValueId, OutTy>,
+    ) -> Vec<Range<usize>> {
+        let mut out: Vec<Range<usize>> = vec![];
+        for (i, n) in group.tiles.nodes.iter().enumerate() {
+            let Some((_, v)) = self.link(group, *n, outside, shapes) else { continue };
+            let first = |c: &Range<usize>| self.g.node(group.tiles.nodes[c.start]).outputs.first();
+            let same = |w: &ValueId| {
+                group.tiles.at.get(w) == group.tiles.at.get(&v)
+                    && shapes.get(w).map(|o| &o.shape) == shapes.get(&v).map(|o| &o.shape)
+            };
+            match out.last_mut() {
+                Some(c) if c.end == i && first(c).is_some_and(same) => c.end = i + 1,
+                _ => out.push(i..i + 1),
+            }
+        }
+        out.retain(|c| c.len() > 1);
+        out
+    }
+
+    fn chain(
+        &self,
+        run: &Run,
+        i: usize,
+        these: Range<usize>,
+        have: &mut HashMap<ValueId, Tensor>,
+    ) -> Option<()> {
+        let nodes = run.group.tiles.nodes.get(these.clone())?;
+        let dies: Vec<&ValueId> = run.group.dies.get(these)?.iter().flatten().collect();
+        let (mut links, mut made, mut outside): (Vec<Link>, Vec<ValueId>, Vec<ValueId>) =
+            Default::default();
+        for n in nodes {
+            let (lanes, out) = self.link(run.group, *n, &run.outside, &run.shapes)?;
+            let mut inputs = vec![];
+            for v in &self.g.node(*n).inputs {
+                if let Some(k) = made.iter().position(|m| m == v) {
+                    inputs.push(From::Link(k));
+                    continue;
+                }
+                let k = outside.iter().position(|o| o == v).unwrap_or(outside.len());
+                if k == outside.len() {
+                    outside.push(*v);
+                }
+                inputs.push(From::Outside(k));
+            }
+            let keep = run.group.exports.contains(&out) || !dies.contains(&&out);
+            links.push(Link { lanes, inputs, dtype: run.shapes.get(&out)?.dtype, keep });
+            made.push(out);
+        }
+        let mut operands = vec![];
+        for v in &outside {
+            let t = match have.get(v) {
+                Some(t) => t.clone(),
+                None => run.outside(i, *v)?,
+            };
+            operands.push(t.clone());
+            have.insert(*v, t);
+        }
+        let first = *made.first()?;
+        let (_, shape) =
+            run.block(i, run.group.tiles.at.get(&first)?, &run.shapes.get(&first)?.shape);
+        let kept = fused::run(&links, &operands, &shape)?;
+        let names = made.into_iter().zip(&links).filter(|(_, l)| l.keep).map(|(v, _)| v);
+        have.extend(names.zip(kept));
         Some(())
     }
 

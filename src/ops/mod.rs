@@ -31,6 +31,7 @@ use crate::types::placement::{AxisId, Placement};
 use crate::types::ty::TensorTy;
 use crate::types::value::Tensor;
 use facts::{Domain, Work};
+pub use support::walk::Lane;
 
 /// What a parameter of an op takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -405,6 +406,13 @@ pub struct Doc {
     pub examples: &'static [Example],
 }
 
+/// A kernel of elements: the result's are written from the operands'.
+#[derive(Clone, Copy)]
+pub enum Lanes {
+    One(fn(&[f32], &mut [f32])),
+    Two(fn(Lane<f32>, Lane<f32>, &mut [f32])),
+}
+
 /// An operation.
 pub trait Op: Sync {
     fn name(&self) -> &'static str;
@@ -443,6 +451,11 @@ pub trait Op: Sync {
     /// operand that may be cut.
     fn blockwise(&self) -> bool {
         true
+    }
+
+    /// The kernel of an elementwise op on f32, of which every narrower float is made by rounding.
+    fn lanes(&self) -> Option<Lanes> {
+        None
     }
 
     /// Whether the result may take a dying operand's place (elementwise ops).

@@ -108,6 +108,10 @@ impl Op for Binary {
         }])
     }
 
+    fn lanes(&self) -> Option<Lanes> {
+        self.floats.map(|(f, _)| Lanes::Two(f))
+    }
+
     fn in_place(&self) -> bool {
         true
     }

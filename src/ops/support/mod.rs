@@ -36,8 +36,8 @@ pub mod prelude {
     pub use crate::diag::Code;
     pub use crate::ops::facts::{Access, AxisAccess, DomDim, Domain, Per, Resource, Work};
     pub use crate::ops::{
-        Attr, Attrs, Call, DefaultValue, Doc, EvalCx, EvalError, Op, OpError, Param, ParamKind,
-        PartialRule, Role, Sub,
+        Attr, Attrs, Call, DefaultValue, Doc, EvalCx, EvalError, Lanes, Op, OpError, Param,
+        ParamKind, PartialRule, Role, Sub,
     };
     pub use crate::types::dim::{Decision, Expr};
     pub use crate::types::dtype::DType;

@@ -75,6 +75,10 @@ impl Op for Unary {
         }])
     }
 
+    fn lanes(&self) -> Option<Lanes> {
+        Some(Lanes::One(self.f32s))
+    }
+
     fn in_place(&self) -> bool {
         true
     }
