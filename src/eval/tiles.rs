@@ -27,6 +27,8 @@ const FAR: usize = 8 << 20;
 const SMALL: usize = 128 << 10;
 /// Blocks wanted at least, so that there is work for every thread.
 const BLOCKS: usize = 16;
+/// Elements side by side that a block should have at least: each run of a block is kept track of.
+const RUN: usize = 32;
 /// Groups that may be open at once.
 const OPEN: usize = 8;
 
@@ -194,11 +196,15 @@ impl Tiler<'_> {
     /// Adds a node that the group's cuts go through like this; false where too little is left.
     fn add(&self, o: &mut Open, n: NodeId, mut cuts: Vec<Option<Cut>>) -> bool {
         let node = self.g.node(n);
-        // a value is cut in one way for all nodes that read it
+        // a value is cut in one way wherever it is read, also twice by one node
         for (c, cut) in cuts.iter_mut().enumerate() {
             let same = cut.as_ref().is_some_and(|cut| {
                 let have = |v: &ValueId| o.at.get(v).and_then(|p| p.get(c));
-                node.inputs.iter().zip(&cut.reads).all(|(v, on)| have(v).is_none_or(|h| h == on))
+                let mut reads = node.inputs.iter().zip(&cut.reads);
+                let twice = |v: &ValueId, on| {
+                    node.inputs.iter().zip(&cut.reads).all(|(w, also)| w != v || also == on)
+                };
+                reads.all(|(v, on)| have(v).is_none_or(|h| h == on) && twice(v, on))
             });
             if !same {
                 *cut = None;
@@ -261,6 +267,13 @@ impl Tiler<'_> {
         *open = rest;
     }
 
+    /// How many elements of a value lie side by side for one index of a cut, at least 1.
+    fn run(&self, v: ValueId, on: On) -> usize {
+        let after = self.g.ty(v).shape.iter().skip(on.axis + 1);
+        let extents = after.map(|e| e.eval(self.env).unwrap_or(0).max(1) as usize);
+        extents.fold(on.unit.max(1), usize::saturating_mul)
+    }
+
     /// Chooses how large blocks are.
     fn tiles(&self, o: Open) -> Tiles {
         let kept: Vec<usize> = (0..o.cuts.len()).filter(|c| o.cuts[*c] > 0).collect();
@@ -283,12 +296,18 @@ impl Tiler<'_> {
         };
         let mut order: Vec<usize> = (0..kept.len()).collect();
         order.sort_by_key(|i| (o.again.get(kept[*i]).copied().unwrap_or(0), *i));
+        let least = |i: usize| {
+            let run =
+                o.made.iter().filter_map(|v| Some(self.run(*v, at.get(v)?.get(i).copied()??)));
+            run.fold(1, |t, n| t.max(RUN.div_ceil(n))).min(cuts[i].0)
+        };
+        let least: Vec<usize> = (0..cuts.len()).map(least).collect();
         let room = if o.contracts { FAR } else { NEAR } as f64;
         for i in order.iter().copied() {
             let over = size(&cuts) / room;
             if over > 1.0 {
                 let (n, t) = cuts[i];
-                let t = ((t as f64 / over) as usize).max(1);
+                let t = ((t as f64 / over) as usize).max(least[i]);
                 cuts[i] = (n, n.div_ceil(n.div_ceil(t)));
             }
         }
@@ -296,8 +315,8 @@ impl Tiler<'_> {
             cuts.iter().map(|(n, t)| n.div_ceil(*t)).product()
         };
         while blocks(&cuts) < BLOCKS && size(&cuts) > SMALL as f64 {
-            let Some(i) = order.iter().copied().find(|i| cuts[*i].1 > 1) else { break };
-            cuts[i].1 = cuts[i].1.div_ceil(2);
+            let Some(i) = order.iter().copied().find(|i| cuts[*i].1 > least[*i]) else { break };
+            cuts[i].1 = cuts[i].1.div_ceil(2).max(least[i]);
         }
         Tiles { nodes: o.nodes, cuts, at }
     }

@@ -35,7 +35,10 @@ pub(super) fn encode(src: &[f32], out: &mut [f16]) -> usize {
 fn decode_all(src: &[[f16; 8]], out: &mut [[f32; 8]]) {
     for (x, o) in src.iter().zip(out) {
         // SAFETY: both are 128 bits, and both 256, of any pattern.
-        unsafe { *o = std::mem::transmute(_mm256_cvtph_ps(std::mem::transmute(*x))) }
+        unsafe {
+            let codes = std::mem::transmute::<[f16; 8], __m128i>(*x);
+            *o = std::mem::transmute::<__m256, [f32; 8]>(_mm256_cvtph_ps(codes));
+        }
     }
 }
 
@@ -45,8 +48,9 @@ fn encode_all(src: &[[f32; 8]], out: &mut [[f16; 8]]) {
     for (x, o) in src.iter().zip(out) {
         // SAFETY: both are 256 bits, and both 128, of any pattern.
         unsafe {
-            let codes = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(std::mem::transmute(*x));
-            *o = std::mem::transmute(codes);
+            let x = std::mem::transmute::<[f32; 8], __m256>(*x);
+            let codes = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x);
+            *o = std::mem::transmute::<__m128i, [f16; 8]>(codes);
         }
     }
 }

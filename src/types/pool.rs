@@ -16,8 +16,9 @@ const KEPT: usize = 128 << 20;
 
 static FREE: Mutex<Vec<Data>> = Mutex::new(Vec::new());
 
+/// Bytes of memory that a buffer holds, which may be more than its elements take.
 fn size(d: &Data) -> usize {
-    d.len().saturating_mul(d.width())
+    d.capacity().saturating_mul(d.width())
 }
 
 /// Keeps the buffer if it is large; the oldest ones go where there are too many.
@@ -41,7 +42,7 @@ pub(super) fn give(data: Data) {
 /// A buffer of `n` elements for `dtype`, whatever they are. None is much larger than asked for.
 pub(super) fn take(dtype: DType, n: usize) -> Option<Data> {
     let mut free = FREE.try_lock().ok()?;
-    let fits = |d: &Data| d.holds(dtype) && d.len() >= n && d.len() / 4 * 3 <= n;
+    let fits = |d: &Data| d.holds(dtype) && d.len() >= n && d.capacity() / 4 * 3 <= n;
     let at = free.iter().position(|d| fits(d) && size(d) >= LARGE)?;
     let mut data = free.remove(at);
     drop(free);
@@ -65,6 +66,10 @@ mod tests {
                 assert!(d.holds(dtype) && d.len() == n);
             }
         }
+        // what was cut short is still as large as it was
+        let mut cut = Data::U8(vec![0; 4 * LARGE + 97]);
+        cut.truncate(3 * LARGE + 97);
+        assert_eq!(size(&cut), 4 * LARGE + 97);
         give(Data::U8(vec![0; 16]));
         assert!(take(DType::U8, 16).is_none());
     }

@@ -119,6 +119,14 @@ fn bit_equality_is_of_patterns() {
 }
 
 #[test]
+fn a_shape_that_is_too_large_is_not_lent() {
+    // its number of bits is 64 more than 2^64
+    let bytes: Arc<Bytes> = Arc::new(vec![0u8; 8]);
+    let made = Tensor::lent(DType::F64, vec![(1 << 58) + 1], &bytes, 0..8);
+    assert!(matches!(made, Err(ValueError::TooLarge { .. })));
+}
+
+#[test]
 fn lent_elements_are_read_where_they_lie() {
     // 4,100 f32 from the fourth byte on
     let v: Vec<f32> = (0..4100).map(|i| i as f32 / 3.0).collect();

@@ -104,12 +104,7 @@ impl Element for f32 {
 
 impl Element for bf16 {
     fn put(sums: &[f32], to: &mut [bf16]) {
-        map(
-            sums,
-            to,
-            #[inline(always)]
-            |x| bf16_of_f32(x),
-        );
+        map(sums, to, bf16_of_f32);
     }
 }
 
