@@ -1,6 +1,10 @@
 //! Values that run block by block are the same as values computed whole. A run that keeps every
 //! value gathers nothing, so it is the other side.
 
+#[path = "tiles/draw.rs"]
+mod draw;
+
+use draw::Draw;
 use tilefoundry::eval::{Options, evaluate, shape_of};
 use tilefoundry::graph::Graph;
 use tilefoundry::session::{MemorySources, Session, Targets};
@@ -11,7 +15,7 @@ use tilefoundry::types::value::Tensor;
 fn with_graph(body: &str, f: impl FnOnce(&Graph)) {
     let text = format!(
         "use std::nn::{{attention, layer_norm, log_softmax, rms_norm, rope, softmax}};\n\
-         module M {{ target \"nvidia.h200_sxm\";\n entry func main{body} }}"
+         module M {{ target \"nvidia.h200_sxm\";\n topology cta;\n entry func main{body} }}"
     );
     let sources = MemorySources::one("m.tf", text);
     let session = Session::open(&sources, "m.tf", &[], Targets::default());
@@ -45,12 +49,18 @@ fn inputs(g: &Graph) -> Vec<Tensor> {
 
 /// Every value of a run in blocks and of one that keeps all values.
 fn both(body: &str, tolerance: f64) {
+    both_so(body, tolerance, (false, false));
+}
+
+/// The same, in f64 or in index order where asked for.
+fn both_so(body: &str, tolerance: f64, (wide, exact_order): (bool, bool)) {
+    let options = || Options { wide, exact_order, ..Options::default() };
     with_graph(body, |g| {
         let x = inputs(g);
         let env = Env::default();
-        let tiled = evaluate(g, &env, &x, &Options::default()).unwrap();
+        let tiled = evaluate(g, &env, &x, &options()).unwrap();
         let keep = g.values().map(|(v, _)| v).collect();
-        let plain = evaluate(g, &env, &x, &Options { keep, ..Options::default() }).unwrap();
+        let plain = evaluate(g, &env, &x, &Options { keep, ..options() }).unwrap();
         for (a, b) in tiled.outputs.iter().zip(&plain.outputs) {
             if tolerance == 0.0 {
                 assert!(a.bit_equal(b), "{body}");
@@ -63,7 +73,7 @@ fn both(body: &str, tolerance: f64) {
         // one thread and several give the same bits
         for threads in [1, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let again = pool.install(|| evaluate(g, &env, &x, &Options::default())).unwrap();
+            let again = pool.install(|| evaluate(g, &env, &x, &options())).unwrap();
             assert!(again.outputs.iter().zip(&tiled.outputs).all(|(a, b)| a.bit_equal(b)));
         }
     });
@@ -175,4 +185,82 @@ fn a_failure_tells_the_index_of_the_whole_value() {
         assert_eq!(a.message, b.message);
         assert!(a.message.contains("700"), "{}", a.message);
     });
+}
+
+#[test]
+fn drawn_programs() {
+    // more programs, or others, by these variables
+    let number = |name: &str, or: u64| std::env::var(name).map_or(or, |s| s.parse().unwrap());
+    let from = number("TF_DRAWN_FROM", 1);
+    for seed in from..from + number("TF_DRAWN_COUNT", 40) {
+        let dtype = ["f32", "bf16", "f64"][(seed % 3) as usize];
+        let (text, products) = Draw::program(seed, dtype, 14);
+        // products of blocks add up in another order, but where the order is fixed
+        let (wide, exact) = (seed % 5 == 0, seed % 7 == 0);
+        let tolerance = match (products && !exact, dtype) {
+            (false, _) => 0.0,
+            (_, "f64") => 1e-9,
+            _ => 1e-2,
+        };
+        both_so(&text, tolerance, (wide, exact));
+    }
+}
+
+#[test]
+fn empty_extents_diagonals_and_writes_in_place() {
+    let gram = |shape: &str, spec: &str, out: &str, t: &str| {
+        format!("(x: {t}{shape}) -> {t}{out} {{ einsum(\"{spec}\", x, x) * 0.5 }}")
+    };
+    for (text, tolerance) in [
+        ("(x: f32[200000]) -> f32 { sum(relu(x)) }".to_string(), 0.0),
+        (
+            "(x: f32[0, 70000], y: f32[70000]) -> (f32[0, 70000], f32[70000]) { \
+             let z = relu(x) * y; (z, sum(z, dim = 0) + y * 2.0) }"
+                .into(),
+            0.0,
+        ),
+        ("(a: bf16[100, 640], b: bf16[640, 0]) -> bf16[100, 0] { relu(matmul(a * 2.0, b)) }".into(), 0.0),
+        ("(a: bf16[9, 100, 640], b: bf16[9, 640, 0]) -> bf16[9, 100, 0] { relu(matmul(a * 2.0, b)) }".into(), 0.0),
+        ("(a: f32[40, 100, 0], b: f32[40, 0, 100]) -> f32[40, 100, 100] { relu(matmul(a, b)) + 1.0 }".into(), 0.0),
+        ("(a: bf16[40, 100, 0], b: bf16[40, 0, 100]) -> bf16[40, 100, 100] { relu(matmul(a, b)) + 1.0 }".into(), 0.0),
+        (gram("[2, 2, 100000]", "bij,bkj->bik", "[2, 2, 2]", "f32"), 100.0),
+        (gram("[16, 80, 80]", "bij,bkj->bik", "[16, 80, 80]", "f32"), 1e-2),
+        (gram("[16, 80, 80]", "bij,bjk->bik", "[16, 80, 80]", "f32"), 1e-2),
+        (gram("[16, 80, 80]", "bij,bij->b", "[16]", "f32"), 1e-1),
+        (gram("[16, 80, 80]", "bii,bij->bi", "[16, 80]", "f32"), 1e-2),
+        (gram("[16, 80, 80]", "abc,bac->c", "[80]", "f32").replace("[16, 80, 80]", "[40, 40, 80]"), 1e-1),
+        (
+            "(x: f32[300, 257], n: i32 range 0..5) -> (f32[300, 257], f32[300, 257]) { \
+             let mut y = x * 2.0; let r = relu(x) + 1.0; y[n..n + 1] = r[n..n + 1]; (y, tanh(r)) }"
+                .into(),
+            0.0,
+        ),
+        (
+            "(x: f32[300, 257]) -> (f32[300, 257], f32[300, 257]) { \
+             let mut y = x * 2.0; let z = relu(y) + 1.0; y[0..1] = z[0..1]; (tanh(z), y) }"
+                .into(),
+            0.0,
+        ),
+        (
+            "(x: f32[300, 257]) -> (f32[300, 257], f32[300, 257]) { \
+             let mut y = x; for i in 0..3 { let z = relu(y) * 0.5 + x; y[i * 100..(i + 1) * 100] = z[0..100]; } \
+             (y, tanh(x) - y) }"
+                .into(),
+            0.0,
+        ),
+        (
+            "(x: f32[300, 257]) -> (f32[300, 257], f32[300, 257]) { \
+             let mut y = empty(f32[300, 257]); let z = x * 2.0; \
+             mesh g = cta[m: 3] { let w = g.m * 100..(g.m + 1) * 100; \
+             y[w] = relu(z[w]) + softmax(z[w]); } let u = y * z; (u + 1.0, tanh(y) - y) }"
+                .into(),
+            0.0,
+        ),
+        ("(x: f32[20000, 40]) -> f32[20000, 40] { softmax(x, dim = 0) }".into(), 0.0),
+        ("(x: f32[40000, 40]) -> f32[40, 40000] { tanh(transpose(x * 2.0, [1, 0])) }".into(), 0.0),
+        ("(x: f32[1, 90000, 1]) -> f32[1, 90000, 1] { softmax(x * 2.0, dim = 0) + relu(x) }".into(), 0.0),
+        ("(x: f32[3, 90000]) -> (f32[3, 1], bool[3]) { let y = log(x); (sum(y, dim = 1, keepdim = true), any(is_nan(y * 2.0), dim = 1)) }".into(), 0.0),
+    ] {
+        both(&text, tolerance);
+    }
 }

@@ -55,14 +55,14 @@ macro_rules! of_dtype {
 }
 
 impl Canvas {
-    /// `None` where the shape has more elements than memory can address.
+    /// `None` where the shape has more elements than memory can address or the system gives.
     pub fn new(dtype: DType, shape: Vec<usize>) -> Option<Canvas> {
         let n = elements(&shape).filter(|n| *n <= isize::MAX as usize / 16)?;
         if let Some(data) = pool::take(dtype, n) {
             return Some(Canvas { dtype, shape, data });
         }
         // the system gives zeroed pages, which the threads that write them then touch first
-        let data = of_dtype!(dtype, bytemuck::zeroed_vec(n));
+        let data = of_dtype!(dtype, bytemuck::try_zeroed_vec(n).ok()?);
         Some(Canvas { dtype, shape, data })
     }
 
