@@ -10,8 +10,8 @@
 /// - `softcap`: the score becomes `softcap * tanh(score / softcap)`, as in Gemma 2.
 /// - `bias` is added. It broadcasts to `[.., heads, queries, keys]`.
 /// - `causal` lets a query see the keys up to its own place, the last query aligned with the last
-///   key. `window` lets it see the keys less than `window` places away, its own included. `mask`
-///   is true where a query sees a key; it broadcasts as `bias` does.
+///   key. `window`, at least 1, lets it see the keys less than `window` places away, its own
+///   included. `mask` is true where a query sees a key; it broadcasts as `bias` does.
 /// - `sink` has a score for each head that joins the sum below the weights and has no value, as in
 ///   GPT-OSS.
 ///
@@ -48,10 +48,12 @@ func attention<T: float, F: float, A: float, ..B, S, H, N, K, D, E, ..P, ..Q>(
     };
     let near = match window {
         none => past,
-        _ => {
-            let query = unsqueeze(arange(S, start = N - S, dtype = i32), dim = 1);
-            let key = unsqueeze(arange(N, dtype = i32), dim = 0);
-            where(abs(query - key) < window, past, -inf)
+        _ => match window >= 1 {
+            true => {
+                let query = unsqueeze(arange(S, start = N - S, dtype = i32), dim = 1);
+                let key = unsqueeze(arange(N, dtype = i32), dim = 0);
+                where(abs(query - key) < window, past, -inf)
+            },
         },
     };
     let seen = match mask {

@@ -8,8 +8,8 @@ use std::nn::{swiglu};
 /// `logits` is `[.., experts]`. Probabilities are a softmax over all experts; with `renormalize` the
 /// k chosen add up to 1, which is the same as a softmax over the k largest logits alone. The weights
 /// are multiplied by `scale`. With `groups` only the experts of the `topk_groups` groups whose best
-/// expert is likeliest can be chosen (DeepSeek V2). Gives weights in the dtype of the logits, and
-/// ids.
+/// expert is likeliest can be chosen (DeepSeek V2), and they must have k experts. Gives weights in
+/// the dtype of the logits, and ids.
 func softmax_topk<T: float, ..B, E>(
     logits: T[..B, E],
     k: index,
@@ -23,7 +23,10 @@ func softmax_topk<T: float, ..B, E>(
     let probs = e / complete(sum(e, dim = -1, keepdim = true));
     let choice = match groups == topk_groups {
         true => probs,
-        false => keep_top_groups(probs, groups, topk_groups, 1),
+        // of experts that cannot be chosen there is no weight
+        false => match k <= topk_groups * (E / groups) {
+            true => keep_top_groups(probs, groups, topk_groups, 1),
+        },
     };
     let (top, ids) = topk(choice, k = k, dim = -1, dtype = i32);
     let share = match renormalize {
@@ -37,8 +40,8 @@ func softmax_topk<T: float, ..B, E>(
 ///
 /// `logits` is `[.., experts]`. The k experts with the largest `sigmoid(logit) + bias` are chosen,
 /// the largest first; the bias balances their load and is in no weight. With `groups` only the
-/// experts of `topk_groups` groups can be chosen, those whose two best experts have the largest sum.
-/// The weights are the sigmoids of the chosen, with `renormalize` over their sum (and 1e-20, which
+/// experts of `topk_groups` groups can be chosen, those whose two best experts have the largest sum,
+/// and they must have k experts. The weights are the sigmoids of the chosen, with `renormalize` over their sum (and 1e-20, which
 /// keeps it from 0), times `scale`. Gives weights in the dtype of the logits, and ids.
 func sigmoid_topk<T: float, F: float, ..B, E>(
     logits: T[..B, E],
@@ -53,7 +56,10 @@ func sigmoid_topk<T: float, F: float, ..B, E>(
     let biased = scores + cast(bias, widen(T));
     let choice = match groups == topk_groups {
         true => biased,
-        false => keep_top_groups(biased, groups, topk_groups, 2),
+        // of experts that cannot be chosen there is no weight
+        false => match k <= topk_groups * (E / groups) {
+            true => keep_top_groups(biased, groups, topk_groups, 2),
+        },
     };
     let (_, ids) = topk(choice, k = k, dim = -1, dtype = i32);
     let top = gather(scores, ids, dim = -1);

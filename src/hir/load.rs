@@ -249,10 +249,21 @@ impl Loader<'_> {
         names: Option<Vec<ast::Name>>,
         span: Span,
     ) {
+        let known: Vec<String> = STD.iter().map(|(m, _)| format!("std::{m}")).collect();
+        let all: Vec<&str> = from.segs.iter().map(|s| s.text.as_str()).collect();
+        let whole = all.join("::");
+        if names.is_none() && known.contains(&whole) {
+            let msg = format!("`{whole}` is a module; a `use` takes functions of it");
+            let help = format!("name those that the file calls: `use {whole}::{{..}};`");
+            self.diags.push(Diagnostic::new(Code::UnknownImport, span, msg).help(help));
+            if let Some(info) = self.files.get_mut(file) {
+                info.lost.extend(all.last().map(ToString::to_string));
+            }
+            return;
+        }
         let mut segs = from.segs.clone();
         let names = names.unwrap_or_else(|| segs.pop().into_iter().collect());
         let module: Vec<&str> = segs.iter().map(|s| s.text.as_str()).collect();
-        let known: Vec<String> = STD.iter().map(|(m, _)| format!("std::{m}")).collect();
         let path = module.join("::");
         if !known.contains(&path) {
             let mut d = Diagnostic::new(

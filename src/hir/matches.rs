@@ -203,14 +203,20 @@ impl Elab<'_> {
         }
         let Some((x, y)) = left.first().copied() else { return true };
         let shown = self.g.vars.show(what);
-        let missing = if x == y { format!("{x}") } else { format!("{x}..={y}") };
-        let mut d = Diagnostic::new(
-            Code::NonExhaustive,
-            span,
-            format!("`match {shown}` does not cover {missing}"),
-        )
-        .here(format!("`{shown}` is {lo}..={hi}"))
-        .help(format!("add an arm `{missing} => ..`"));
+        let (msg, missing) = if arms.iter().any(|a| matches!(a.pat.kind, ExprKind::Bool(_))) {
+            let b = x != 0;
+            (format!("no arm of this `match` covers `{b}`"), b.to_string())
+        } else {
+            let missing = if x == y { format!("{x}") } else { format!("{x}..={y}") };
+            (format!("`match {shown}` does not cover {missing}"), missing)
+        };
+        let mut d = Diagnostic::new(Code::NonExhaustive, span, msg)
+            .here(if lo == hi {
+                format!("this is `{missing}`")
+            } else {
+                format!("`{shown}` is {lo}..={hi}")
+            })
+            .help(format!("add an arm `{missing} => ..`"));
         if let Some(last) = arms.last() {
             d = d.label(last.span, "the last arm");
         }

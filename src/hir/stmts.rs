@@ -224,6 +224,13 @@ impl Elab<'_> {
                 }
                 self.assign_value(base, new, span);
             }
+            ExprKind::Tuple(_) => {
+                let msg = "several variables cannot be assigned at once";
+                self.push(
+                    Diagnostic::new(Code::BadAssign, target.span, msg)
+                        .help("take the tuple apart by `let (a, b) = ..;` and assign each"),
+                );
+            }
             _ => {
                 self.error(Code::BadAssign, target.span, "this cannot be assigned");
             }

@@ -19,8 +19,10 @@ impl Op for Cast {
         const {
             Doc {
                 summary: "The same values in another dtype.",
-                details: "To a float: to nearest, ties to even; above 464 f8e4m3 gives NaN, so \
-                          clamp first. Float to integer: truncates, saturates, NaN gives 0. \
+                details: "To a float: to nearest, ties to even; what is too large gives an infinity. \
+                          f8e4m3 has none: above 464 it gives NaN, as ml_dtypes does, where \
+                          PyTorch 2.15 saturates, so clamp first. f4e2m1 saturates to 6, and NaN \
+                          gives -0. f8e8m0 gives NaN for what is not above 0 or too large. Float to integer: truncates, saturates, NaN gives 0. \
                           Integer to integer wraps. To bool: whether it is not zero. One \
                           conversion an element, no flop; a cast to the same dtype is free.",
                 examples: &[

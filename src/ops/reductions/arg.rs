@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::ops::support::chunks::Source;
 use crate::ops::support::order::{Monoid, monoid};
 use crate::ops::support::prelude::*;
-use crate::ops::support::reduce::{domain, left, reduced, rows};
+use crate::ops::support::reduce::{domain, has_elements, left, reduced, rows};
 use crate::ops::support::walk::spread;
 
 pub struct Arg {
@@ -47,6 +47,7 @@ impl Op for Arg {
         }
         let x = call.input(0)?;
         let gone = reduced(call.attrs, x.rank());
+        has_elements(self.name, call, &gone)?;
         let n = Expr::product(x.shape.iter().zip(&gone).filter(|(_, g)| **g).map(|(e, _)| e));
         let shape = left(&x.shape, &gone, call.attrs.flag("keepdim"));
         Ok(vec![check::index_result(dtype, shape, &n)])

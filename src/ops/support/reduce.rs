@@ -155,6 +155,21 @@ fn magnitudes(x: &Tensor) -> Tensor {
     Tensor::from_i64s(x.dtype(), x.shape().to_vec(), v)
 }
 
+/// Refuses rows that are known to have no elements, where an op asks for one.
+pub fn has_elements(op: &str, call: &Call, gone: &[bool]) -> Result<(), OpError> {
+    let x = call.input(0)?;
+    let axes = || x.shape.iter().zip(gone);
+    let empty = axes().any(|(n, g)| *g && n.as_int() == Some(0));
+    let rows = axes().all(|(n, g)| *g || call.vars.lower(n).is_some_and(|k| k > 0));
+    if !(empty && rows) {
+        return Ok(());
+    }
+    let shown = check::show(call, 0);
+    Err(OpError::new(Code::ShapeMismatch, format!("`{op}` of no elements has no value"))
+        .at("x", format!("{shown} here"))
+        .help("reduce over axes of at least 1 element"))
+}
+
 impl Op for Reduce {
     fn name(&self) -> &'static str {
         self.name
@@ -192,6 +207,9 @@ impl Op for Reduce {
             false => x.dtype,
         };
         let gone = reduced(call.attrs, x.rank());
+        if !self.empty {
+            has_elements(self.name, call, &gone)?;
+        }
         Ok(vec![TensorTy::new(dtype, left(&x.shape, &gone, call.attrs.flag("keepdim")))])
     }
 
