@@ -59,6 +59,7 @@ fn both_so(body: &str, tolerance: f64, (wide, exact_order): (bool, bool)) {
         let x = inputs(g);
         let env = Env::default();
         let tiled = evaluate(g, &env, &x, &options()).unwrap();
+        assert_eq!(tiled.whole, 0, "a group falls back: {body}");
         let keep = g.values().map(|(v, _)| v).collect();
         let plain = evaluate(g, &env, &x, &Options { keep, ..options() }).unwrap();
         for (a, b) in tiled.outputs.iter().zip(&plain.outputs) {

@@ -52,6 +52,8 @@ pub struct Outcome {
     pub outputs: Vec<Tensor>,
     /// The intermediates that were asked for and have a value, in the order asked.
     pub kept: Vec<(ValueId, Tensor)>,
+    /// How many groups of nodes could not run in blocks as planned, and ran node by node.
+    pub whole: u64,
 }
 
 /// Runs a verified graph. `inputs` has one tensor for each of the graph's parameters, in order.

@@ -26,6 +26,7 @@ pub(super) struct Cx<'a> {
     done: AtomicU64,
     total: u64,
     kept: Mutex<HashMap<ValueId, Tensor>>,
+    pub whole: AtomicU64,
 }
 
 pub(super) fn run(g: &Graph, env: &Env, inputs: &[Tensor], opts: &Options<'_>) -> Res<Outcome> {
@@ -34,14 +35,22 @@ pub(super) fn run(g: &Graph, env: &Env, inputs: &[Tensor], opts: &Options<'_>) -
     }
     let deps = Deps::new(g, env);
     let total = total(g, g.root, env);
-    let cx = Cx { g, opts, deps, done: AtomicU64::new(0), total, kept: Mutex::default() };
+    let cx = Cx {
+        g,
+        opts,
+        deps,
+        done: AtomicU64::new(0),
+        total,
+        kept: Mutex::default(),
+        whole: AtomicU64::new(0),
+    };
     let mut frame = Frame::root(env.clone());
     cx.bind_inputs(&mut frame, inputs)?;
     let params: Vec<ValueId> = g.params.iter().map(|p| p.value).collect();
     let live: HashSet<ValueId> = g.outputs.iter().map(|o| o.value).collect();
     let plan = cx.planner(env).plan(&g.region(g.root).nodes, &params, &live, &frame.bound);
     cx.plan(&mut frame, &plan)?;
-    let mut out = Outcome::default();
+    let mut out = Outcome { whole: cx.whole.load(Ordering::Relaxed), ..Outcome::default() };
     for o in &g.outputs {
         out.outputs.push(cx.output(&frame, o.value, &o.name)?);
     }

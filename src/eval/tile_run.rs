@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
@@ -50,6 +51,7 @@ impl Cx<'_> {
             group.tiles.nodes.iter().for_each(|n| self.tick(self.g.node(*n).label()));
             return Ok(());
         }
+        self.whole.fetch_add(1, Ordering::Relaxed);
         for (n, dies) in group.tiles.nodes.iter().zip(&group.dies) {
             self.node(frame, *n, &[])?;
             self.tick(self.g.node(*n).label());
