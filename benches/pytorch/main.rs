@@ -110,9 +110,11 @@ fn main() {
         let inputs: Vec<Tensor> = inputs.into_iter().map(|(_, t)| t).collect();
         let (mut ours, mut theirs, mut last) = (vec![], vec![], None);
         for i in 0..=args.runs {
+            rest();
             let start = Instant::now();
             let out = evaluate(graph, &env, &inputs, &Options::default()).expect("it runs");
             let us = start.elapsed().as_secs_f64();
+            rest();
             let them: f64 = torch.ask(&format!("run {name}")).parse().expect("seconds");
             // the first run of each warms up
             if i > 0 {
@@ -135,6 +137,11 @@ fn main() {
     let _ = std::fs::remove_dir_all(&dir);
     drop(torch.to);
     let _ = torch.child.wait();
+}
+
+/// Threads of a side that ran may still spin for work; the other one starts when they sleep.
+fn rest() {
+    std::thread::sleep(std::time::Duration::from_millis(30));
 }
 
 fn median(mut v: Vec<f64>) -> f64 {

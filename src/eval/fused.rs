@@ -100,13 +100,12 @@ fn room(link: &Link, len: usize) -> Data {
 /// Rounds elements to a link's dtype, and keeps them where they are needed.
 fn round(link: &Link, o: &mut [f32], halves: &mut [f16], kept: Option<&mut Data>) {
     match (link.dtype, kept) {
-        (DType::F16, kept) => {
+        (DType::F16, Some(Data::F16(v))) => {
             cv::encode_f16(o, halves);
             cv::decode_f16(halves, o);
-            if let Some(Data::F16(v)) = kept {
-                v.extend_from_slice(halves);
-            }
+            v.extend_from_slice(halves);
         }
+        (DType::F16, _) => cv::round_f16(o),
         (DType::Bf16, kept) => {
             let mut codes = [bf16::ZERO; CHUNK];
             let codes = &mut codes[..o.len()];

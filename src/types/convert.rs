@@ -323,6 +323,17 @@ pub fn encode_f16(src: &[f32], out: &mut [half::f16]) {
     );
 }
 
+/// Rounds each element to f16, as an f32.
+pub fn round_f16(x: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    let done = super::f16_unit::round(x);
+    #[cfg(not(target_arch = "x86_64"))]
+    let done = 0;
+    for x in x.get_mut(done..).unwrap_or(&mut []) {
+        *x = f32_of_f16(f16_of_f32(*x));
+    }
+}
+
 /// Each element as an f32, exactly.
 #[allow(clippy::redundant_closure, reason = "a closure can be told to be inlined")]
 pub fn decode_f16(src: &[half::f16], out: &mut [f32]) {

@@ -30,6 +30,31 @@ pub(super) fn encode(src: &[f32], out: &mut [f16]) -> usize {
     8 * src.len().min(out.len())
 }
 
+/// Rounds as many elements to f16 in place as the unit takes; gives how many that were.
+#[allow(unsafe_code)]
+pub(super) fn round(x: &mut [f32]) -> usize {
+    if !std::arch::is_x86_feature_detected!("f16c") {
+        return 0;
+    }
+    let x = x.as_chunks_mut::<8>().0;
+    // SAFETY: the processor has F16C, which comes with AVX.
+    unsafe { round_all(x) }
+    8 * x.len()
+}
+
+#[target_feature(enable = "avx,f16c")]
+#[allow(unsafe_code)]
+fn round_all(all: &mut [[f32; 8]]) {
+    for x in all {
+        // SAFETY: both are 256 bits of any pattern.
+        unsafe {
+            let wide = std::mem::transmute::<[f32; 8], __m256>(*x);
+            let codes = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(wide);
+            *x = std::mem::transmute::<__m256, [f32; 8]>(_mm256_cvtph_ps(codes));
+        }
+    }
+}
+
 #[target_feature(enable = "avx,f16c")]
 #[allow(unsafe_code)]
 fn decode_all(src: &[[f16; 8]], out: &mut [[f32; 8]]) {
@@ -80,6 +105,11 @@ mod tests {
         let n = encode(&all, &mut narrow);
         for (x, c) in all.iter().zip(&narrow).take(n) {
             assert_eq!(c.to_bits(), f16_of_f32(*x).to_bits(), "{:#010x}", x.to_bits());
+        }
+        let mut rounded = all.clone();
+        let n = round(&mut rounded);
+        for (x, r) in all.iter().zip(&rounded).take(n) {
+            assert_eq!(r.to_bits(), f32_of_f16(f16_of_f32(*x)).to_bits(), "{:#010x}", x.to_bits());
         }
         let mut odd = vec![0f32; 11];
         assert!([0, 8].contains(&decode(&codes[..11], &mut odd)));

@@ -9,6 +9,7 @@
 use half::bf16;
 use rayon::prelude::*;
 use std::arch::x86_64::*;
+use std::cell::RefCell;
 
 use super::bf16_product::Element;
 use super::gemm::Mat;
@@ -41,7 +42,8 @@ pub fn product<O: Element>(a: Mat<bf16>, b: Mat<bf16>, out: &mut [O], threads: b
     let pairs = k.div_ceil(2);
     let nc =
         (PACKED / pairs / NR * NR).clamp(NR, NC[usize::from(k > KC)]).min(n.next_multiple_of(NR));
-    let mut right = vec![0; nc * pairs];
+    let mut right = RIGHT.take();
+    right.resize(right.len().max(nc * pairs), 0);
     for jc in (0..n).step_by(nc) {
         let columns = Columns { b, jc, nc: nc.min(n - jc) };
         let panels = columns.nc.div_ceil(NR);
@@ -62,6 +64,16 @@ pub fn product<O: Element>(a: Mat<bf16>, b: Mat<bf16>, out: &mut [O], threads: b
             false => out.chunks_mut(mc * n).enumerate().for_each(block),
         }
     }
+    RIGHT.set(right);
+}
+
+thread_local! {
+    // What a thread packs into and adds up in, kept from one product to the next: the system
+    // clears memory that it gives, which would take as long as the packing. They are taken out
+    // while in use, for a thread that waits may start another product.
+    static RIGHT: RefCell<Vec<Pair>> = const { RefCell::new(Vec::new()) };
+    static LEFT: RefCell<Vec<Pair>> = const { RefCell::new(Vec::new()) };
+    static SUMS: RefCell<Vec<[f32; NR]>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Columns of the right operand that are packed together.
@@ -92,8 +104,11 @@ impl Columns<'_> {
         // sums of one block are stored at once
         let once = k <= KC;
         let lines = if once { 0 } else { count.next_multiple_of(MR) * panels };
-        let mut sums = vec![[0f32; NR]; lines];
-        let mut left = vec![0; count.next_multiple_of(MR) * KC.min(k).div_ceil(2)];
+        let (mut kept_sums, mut kept_left) = (SUMS.take(), LEFT.take());
+        kept_sums.resize(kept_sums.len().max(lines), [0.0; NR]);
+        let size = count.next_multiple_of(MR) * KC.min(k).div_ceil(2);
+        kept_left.resize(kept_left.len().max(size), 0);
+        let (sums, left) = (&mut kept_sums[..lines], &mut kept_left[..size]);
         for (q, right) in right.chunks(panels * NR * KC / 2).enumerate() {
             let kc = KC.min(k - q * KC);
             let size = kc.div_ceil(2) * MR;
@@ -137,6 +152,8 @@ impl Columns<'_> {
                 O::put(sums, to);
             }
         }
+        SUMS.set(kept_sums);
+        LEFT.set(kept_left);
     }
 }
 
