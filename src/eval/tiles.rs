@@ -174,6 +174,10 @@ impl Tiler<'_> {
 
     /// Adds a node that reads a value of the group, where the group can still be cut with it.
     fn join(&self, o: &mut Open, n: NodeId, shape: &Shape) -> bool {
+        // cuts of what only feeds a contraction are seldom those that keep its result small
+        if self.contracts(n) && !o.contracts {
+            return false;
+        }
         let node = self.g.node(n);
         let cut = |c: usize| {
             let mut found = None;
@@ -230,7 +234,7 @@ impl Tiler<'_> {
         let outs: Vec<(ValueId, Places)> =
             node.outputs.iter().enumerate().map(|(k, v)| (*v, writes(k))).collect();
         // every operand of a contraction must lie in cache while blocks of the others pass
-        let room = if contracts || o.contracts { 2 * FAR } else { 4 * NEAR };
+        let room = if contracts || o.contracts { FAR } else { 4 * NEAR };
         let counted = |(v, _): &&(ValueId, Places)| contracts || o.made.contains(v);
         let most = ins.iter().filter(counted).chain(&outs).map(|(v, at)| part(*v, at)).max();
         let shared = cuts.iter().flatten().any(|c| c.reads.iter().all(Option::is_some));
