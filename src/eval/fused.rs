@@ -109,7 +109,7 @@ fn round(link: &Link, o: &mut [f32], halves: &mut [f16], kept: Option<&mut Data>
         (DType::Bf16, kept) => {
             let mut codes = [bf16::ZERO; CHUNK];
             let codes = &mut codes[..o.len()];
-            map(o, codes, |x| cv::bf16_of_f32(x));
+            map(o, codes, cv::bf16_of_f32);
             cv::decode_bf16(codes, o);
             if let Some(Data::Bf16(v)) = kept {
                 v.extend_from_slice(codes);
