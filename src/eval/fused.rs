@@ -3,9 +3,12 @@
 //! Each node's elements are rounded to its dtype as if it stood alone, so the bits are the same;
 //! what passes between the nodes never leaves the nearest cache.
 
+use std::ops::Range;
+
 use half::{bf16, f16};
 
 use crate::base::spread::{CHUNK, map};
+use crate::graph::ValueId;
 use crate::ops::{Lane, Lanes};
 use crate::types::convert as cv;
 use crate::types::dtype::DType;
@@ -14,7 +17,7 @@ use crate::types::value::{Data, Slice, Tensor};
 /// One node of a chain.
 pub(super) struct Link {
     pub lanes: Lanes,
-    pub inputs: Vec<From>,
+    pub inputs: Vec<Operand>,
     pub dtype: DType,
     /// Whether its elements are needed after the chain.
     pub keep: bool,
@@ -22,11 +25,22 @@ pub(super) struct Link {
 
 /// Where an operand comes from.
 #[derive(Clone, Copy)]
-pub(super) enum From {
+pub(super) enum Operand {
     /// A node before it in the chain.
     Link(usize),
     /// A tensor of as many elements, or of one.
     Outside(usize),
+}
+
+/// Nodes of a group that run together.
+pub(super) struct Chain {
+    /// Their places in the group.
+    pub nodes: Range<usize>,
+    pub links: Vec<Link>,
+    /// What each link makes.
+    pub made: Vec<ValueId>,
+    /// Operands that no link makes.
+    pub outside: Vec<ValueId>,
 }
 
 /// Whether nodes of this dtype can be in a chain.
@@ -62,10 +76,10 @@ pub(super) fn run(chain: &[Link], outside: &[Tensor], shape: &[usize]) -> Option
         for (i, link) in chain.iter().enumerate() {
             let (before, rest) = made.split_at_mut(i);
             let o = &mut rest.first_mut()?[..n];
-            let lane = |from: &From| -> Option<Lane<f32>> {
+            let lane = |from: &Operand| -> Option<Lane<f32>> {
                 Some(match *from {
-                    From::Link(k) => Lane::Many(&before.get(k)?[..n]),
-                    From::Outside(k) => match (outside.get(k)?, decoded.get(k)?) {
+                    Operand::Link(k) => Lane::Many(&before.get(k)?[..n]),
+                    Operand::Outside(k) => match (outside.get(k)?, decoded.get(k)?) {
                         (t, _) if t.len() == 1 => Lane::One(t.get_f64(0) as f32),
                         (t, d) => match t.data() {
                             Slice::F32(v) => Lane::Many(&v[at..at + n]),

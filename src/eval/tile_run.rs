@@ -5,7 +5,6 @@
 //! messages tell indices of whole values.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
@@ -13,7 +12,7 @@ use rayon::prelude::*;
 
 use super::fail::Res;
 use super::frame::{Frame, Slot};
-use super::fused::{self, From, Link};
+use super::fused::{self, Chain, Link, Operand};
 use super::plan::TileGroup;
 use super::run::Cx;
 use super::tiles::Places;
@@ -38,8 +37,7 @@ struct Run<'r> {
     shared: Mutex<HashMap<(ValueId, Vec<usize>), Tensor>>,
     /// How many blocks each cut makes.
     counts: Vec<usize>,
-    /// Nodes that run together: from which one up to which.
-    chains: Vec<Range<usize>>,
+    chains: Vec<Chain>,
 }
 
 impl Cx<'_> {
@@ -85,8 +83,9 @@ impl Cx<'_> {
             }
         }
         let counts: Vec<usize> = group.tiles.cuts.iter().map(|(n, t)| n.div_ceil(*t)).collect();
-        let chains = self.chains(group, &outside, &shapes);
-        let run = Run { group, frame, outside, shapes, shared: Mutex::default(), counts, chains };
+        let (shared, chains) = (Mutex::default(), vec![]);
+        let mut run = Run { group, frame, outside, shapes, shared, counts, chains };
+        run.chains = self.chains(&run);
         let total: usize = run.counts.iter().product();
         let mut canvases = vec![];
         for v in &group.exports {
@@ -113,11 +112,10 @@ impl Cx<'_> {
         let nodes = &run.group.tiles.nodes;
         let mut at = 0;
         while at < nodes.len() {
-            let chain = run.chains.iter().find(|c| c.start == at).cloned();
-            let these = match chain {
+            let these = match run.chains.iter().find(|c| c.nodes.start == at) {
                 Some(c) => {
-                    self.chain(run, i, c.clone(), &mut have)?;
-                    c
+                    self.chain(run, i, c, &mut have)?;
+                    c.nodes.clone()
                 }
                 None => {
                     self.step(run, i, *nodes.get(at)?, &mut have)?;
@@ -139,52 +137,67 @@ impl Cx<'_> {
         Some(())
     }
 
-    /// The kernel of a node that can be in a chain, and the shape of what it makes.
-    fn link(
-        &self,
-        group: &TileGroup,
-        n: NodeId,
-        outside: &HashMap<ValueId, Tensor>,
-        shapes: &HashMap<ValueId, OutTy>,
-    ) -> Option<(Lanes, ValueId)> {
+    /// The kernel of a node that can be in a chain, and the value that it makes.
+    fn link(&self, run: &Run, n: NodeId) -> Option<(Lanes, ValueId)> {
         let node = self.g.node(n);
         let NodeKind::Op { op, .. } = &node.kind else { return None };
         let (lanes, [out]) = (op.lanes()?, &node.outputs[..]) else { return None };
-        let (ty, places) = (shapes.get(out)?, group.tiles.at.get(out)?);
+        let (dtype, shape) = run.ty(*out)?;
+        let at = run.group.tiles.at.get(out);
         let fits = |v: &ValueId| {
-            let (dtype, shape) = match (outside.get(v), shapes.get(v)) {
-                (Some(t), _) => (t.dtype(), t.shape()),
-                (None, Some(o)) => (o.dtype, &o.shape[..]),
-                (None, None) => return false,
-            };
-            let same = shape == ty.shape && group.tiles.at.get(v) == Some(places);
-            fused::takes(dtype) && (same || shape.is_empty() && outside.contains_key(v))
+            run.ty(*v).is_some_and(|(d, s)| {
+                let number = s.is_empty() && run.outside.contains_key(v);
+                fused::takes(d) && (number || s == shape && run.group.tiles.at.get(v) == at)
+            })
         };
-        let all = fused::takes(ty.dtype) && node.inputs.iter().all(fits);
-        all.then_some((lanes, *out))
+        (fused::takes(dtype) && node.inputs.iter().all(fits)).then_some((lanes, *out))
     }
 
-    /// Runs of two and more elementwise nodes of one shape.
-    fn chains(
-        &self,
-        group: &TileGroup,
-        outside: &HashMap<ValueId, Tensor>,
-        shapes: &HashMap<ValueId, OutTy>,
-    ) -> Vec<Range<usize>> {
-        let mut out: Vec<Range<usize>> = vec![];
-        for (i, n) in group.tiles.nodes.iter().enumerate() {
-            let Some((_, v)) = self.link(group, *n, outside, shapes) else { continue };
-            let first = |c: &Range<usize>| self.g.node(group.tiles.nodes[c.start]).outputs.first();
-            let same = |w: &ValueId| {
-                group.tiles.at.get(w) == group.tiles.at.get(&v)
-                    && shapes.get(w).map(|o| &o.shape) == shapes.get(&v).map(|o| &o.shape)
+    /// Runs of two and more elementwise nodes of one shape, cut alike.
+    fn chains(&self, run: &Run) -> Vec<Chain> {
+        let mut out: Vec<Chain> = vec![];
+        for (i, n) in run.group.tiles.nodes.iter().enumerate() {
+            let Some((lanes, v)) = self.link(run, *n) else { continue };
+            let alike = |w: &ValueId| {
+                run.ty(*w).map(|t| t.1) == run.ty(v).map(|t| t.1)
+                    && run.group.tiles.at.get(w) == run.group.tiles.at.get(&v)
             };
-            match out.last_mut() {
-                Some(c) if c.end == i && first(c).is_some_and(same) => c.end = i + 1,
-                _ => out.push(i..i + 1),
+            let last = out.last_mut().filter(|c| c.nodes.end == i);
+            let chain = match last.filter(|c| c.made.first().is_some_and(alike)) {
+                Some(c) => c,
+                None => {
+                    let (links, made, outside) = Default::default();
+                    out.push(Chain { nodes: i..i, links, made, outside });
+                    let Some(c) = out.last_mut() else { continue };
+                    c
+                }
+            };
+            let mut inputs = vec![];
+            for w in &self.g.node(*n).inputs {
+                inputs.push(match chain.made.iter().position(|m| m == w) {
+                    Some(k) => Operand::Link(k),
+                    None => {
+                        let known = chain.outside.iter().position(|o| o == w);
+                        let k = known.unwrap_or(chain.outside.len());
+                        if known.is_none() {
+                            chain.outside.push(*w);
+                        }
+                        Operand::Outside(k)
+                    }
+                });
+            }
+            let dtype = run.ty(v).map_or(DType::F32, |t| t.0);
+            chain.links.push(Link { lanes, inputs, dtype, keep: true });
+            chain.made.push(v);
+            chain.nodes.end = i + 1;
+        }
+        out.retain(|c| c.links.len() > 1);
+        for c in &mut out {
+            let dies = run.group.dies.get(c.nodes.clone()).unwrap_or(&[]);
+            for (l, v) in c.links.iter_mut().zip(&c.made) {
+                l.keep = !dies.iter().any(|d| d.contains(v));
             }
         }
-        out.retain(|c| c.len() > 1);
         out
     }
 
@@ -192,45 +205,20 @@ impl Cx<'_> {
         &self,
         run: &Run,
         i: usize,
-        these: Range<usize>,
+        chain: &Chain,
         have: &mut HashMap<ValueId, Tensor>,
     ) -> Option<()> {
-        let nodes = run.group.tiles.nodes.get(these.clone())?;
-        let dies: Vec<&ValueId> = run.group.dies.get(these)?.iter().flatten().collect();
-        let (mut links, mut made, mut outside): (Vec<Link>, Vec<ValueId>, Vec<ValueId>) =
-            Default::default();
-        for n in nodes {
-            let (lanes, out) = self.link(run.group, *n, &run.outside, &run.shapes)?;
-            let mut inputs = vec![];
-            for v in &self.g.node(*n).inputs {
-                if let Some(k) = made.iter().position(|m| m == v) {
-                    inputs.push(From::Link(k));
-                    continue;
-                }
-                let k = outside.iter().position(|o| o == v).unwrap_or(outside.len());
-                if k == outside.len() {
-                    outside.push(*v);
-                }
-                inputs.push(From::Outside(k));
-            }
-            let keep = run.group.exports.contains(&out) || !dies.contains(&&out);
-            links.push(Link { lanes, inputs, dtype: run.shapes.get(&out)?.dtype, keep });
-            made.push(out);
-        }
         let mut operands = vec![];
-        for v in &outside {
-            let t = match have.get(v) {
-                Some(t) => t.clone(),
-                None => run.outside(i, *v)?,
-            };
-            operands.push(t.clone());
-            have.insert(*v, t);
+        for v in &chain.outside {
+            if !have.contains_key(v) {
+                have.insert(*v, run.outside(i, *v)?);
+            }
+            operands.push(have.get(v)?.clone());
         }
-        let first = *made.first()?;
-        let (_, shape) =
-            run.block(i, run.group.tiles.at.get(&first)?, &run.shapes.get(&first)?.shape);
-        let kept = fused::run(&links, &operands, &shape)?;
-        let names = made.into_iter().zip(&links).filter(|(_, l)| l.keep).map(|(v, _)| v);
+        let (first, at) = (chain.made.first()?, |v| run.group.tiles.at.get(v));
+        let (_, shape) = run.block(i, at(first)?, run.ty(*first)?.1);
+        let kept = fused::run(&chain.links, &operands, &shape)?;
+        let names = chain.made.iter().zip(&chain.links).filter(|(_, l)| l.keep).map(|(v, _)| *v);
         have.extend(names.zip(kept));
         Some(())
     }
@@ -283,6 +271,14 @@ impl Cx<'_> {
 }
 
 impl Run<'_> {
+    /// The dtype and the whole shape of a value that the group reads or makes.
+    fn ty(&self, v: ValueId) -> Option<(DType, &[usize])> {
+        match self.shapes.get(&v) {
+            Some(o) => Some((o.dtype, &o.shape)),
+            None => self.outside.get(&v).map(|t| (t.dtype(), t.shape())),
+        }
+    }
+
     /// The block of a value made outside.
     fn outside(&self, i: usize, v: ValueId) -> Option<Tensor> {
         let (whole, at) = (self.outside.get(&v)?, self.group.tiles.at.get(&v)?);

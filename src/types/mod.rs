@@ -4,6 +4,7 @@ mod block;
 pub mod canvas;
 mod cast;
 pub mod convert;
+pub(crate) mod data;
 pub mod dim;
 pub mod dtype;
 #[cfg(target_arch = "x86_64")]

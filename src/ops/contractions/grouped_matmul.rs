@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::ops::support::contract::{Batch, batched, operand_dtype, resource};
+use crate::ops::support::gemm::Factor;
 use crate::ops::support::prelude::*;
 
 struct GroupedMatMul;
@@ -168,8 +169,19 @@ impl Op for GroupedMatMul {
         data::count(&out.shape)?;
         let shape = out.shape.clone();
         Ok(vec![match Class::of([x.dtype(), w.dtype(), out.dtype]) {
-            Class::F32 => f32::store(out.dtype, shape, product(cx, floats::<f32>)?),
-            Class::F64 => f64::store(out.dtype, shape, product(cx, floats::<f64>)?),
+            Class::F32 => f32::store(
+                out.dtype,
+                shape,
+                product(cx, |p| match (p.x.data(), p.w.data()) {
+                    (Slice::Bf16(x), Slice::Bf16(w)) => floats(&p, x, w),
+                    _ => floats(&p, &f32::load(p.x), &f32::load(p.w)),
+                })?,
+            ),
+            Class::F64 => f64::store(
+                out.dtype,
+                shape,
+                product(cx, |p| floats(&p, &f64::load(p.x), &f64::load(p.w)))?,
+            ),
             Class::Int => Tensor::from_i64s(out.dtype, shape, product(cx, integers)?),
         }])
     }
@@ -252,10 +264,10 @@ fn product<T>(cx: &EvalCx, one: impl Fn(One) -> Vec<T>) -> Result<Vec<T>, EvalEr
     Ok(out)
 }
 
-fn floats<T: Real>(p: One) -> Vec<T> {
-    let (x, w) = (T::load(p.x), T::load(p.w));
-    let a = Batch { data: &x, rows: p.rows, cols: p.inner, transposed: false };
-    let b = Batch { data: &w, rows: p.inner, cols: p.cols, transposed: p.transposed };
+/// The product of elements as they are, or as f32.
+fn floats<T: Factor>(p: &One, x: &[T], w: &[T]) -> Vec<T::Sum> {
+    let a = Batch { data: x, rows: p.rows, cols: p.inner, transposed: false };
+    let b = Batch { data: w, rows: p.inner, cols: p.cols, transposed: p.transposed };
     batched(&a, &b, &[(0, 0)], p.exact_order)
 }
 

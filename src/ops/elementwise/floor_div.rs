@@ -1,10 +1,10 @@
 //! The op `floor_div`.
 
-use super::int_div::IntDiv;
+use super::guarded::Guarded;
 use crate::ops::support::prelude::*;
 use crate::types::dim::floor_div;
 
-pub static OP: &dyn Op = &IntDiv {
+pub static OP: &dyn Op = &Guarded {
     name: "floor_div",
     doc: Doc {
         summary: "The quotient of two integers, rounded towards minus infinity.",
@@ -24,4 +24,6 @@ pub static OP: &dyn Op = &IntDiv {
     },
     signed: |a, b, o| zip(a, b, o, |x, y| if y == -1 { x.wrapping_neg() } else { floor_div(x, y) }),
     unsigned: |a, b, o| zip(a, b, o, |x, y| (x as u64).checked_div(y as u64).unwrap_or(0) as i64),
+    takes: |n, _| n != 0,
+    refusal: |_, b| format!(": division by zero, `b` is {b}"),
 };

@@ -1,7 +1,6 @@
 //! Ops that work element by element.
 
-mod int_div;
-mod shift;
+mod guarded;
 
 pub mod abs;
 pub mod add;

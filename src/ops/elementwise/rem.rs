@@ -1,10 +1,10 @@
 //! The op `rem`.
 
-use super::int_div::IntDiv;
+use super::guarded::Guarded;
 use crate::ops::support::prelude::*;
 use crate::types::dim::floor_div;
 
-pub static OP: &dyn Op = &IntDiv {
+pub static OP: &dyn Op = &Guarded {
     name: "rem",
     doc: Doc {
         summary: "The remainder of `floor_div`, with the sign of the divisor: `a % b`.",
@@ -32,4 +32,6 @@ pub static OP: &dyn Op = &IntDiv {
         )
     },
     unsigned: |a, b, o| zip(a, b, o, |x, y| (x as u64).checked_rem(y as u64).unwrap_or(0) as i64),
+    takes: |n, _| n != 0,
+    refusal: |_, b| format!(": division by zero, `b` is {b}"),
 };

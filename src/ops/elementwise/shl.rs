@@ -1,9 +1,9 @@
 //! The op `shl`.
 
-use super::shift::Shift;
+use super::guarded::{Guarded, amount, beyond};
 use crate::ops::support::prelude::*;
 
-pub static OP: &dyn Op = &Shift {
+pub static OP: &dyn Op = &Guarded {
     name: "shl",
     doc: Doc {
         summary: "The bits of `a` moved up by `b`; zeros come in.",
@@ -26,4 +26,6 @@ pub static OP: &dyn Op = &Shift {
     },
     signed: |a, b, o| zip(a, b, o, |x, n| x.wrapping_shl(n as u32)),
     unsigned: |a, b, o| zip(a, b, o, |x, n| x.wrapping_shl(n as u32)),
+    takes: amount,
+    refusal: beyond,
 };

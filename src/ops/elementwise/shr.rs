@@ -1,9 +1,9 @@
 //! The op `shr`.
 
-use super::shift::Shift;
+use super::guarded::{Guarded, amount, beyond};
 use crate::ops::support::prelude::*;
 
-pub static OP: &dyn Op = &Shift {
+pub static OP: &dyn Op = &Guarded {
     name: "shr",
     doc: Doc {
         summary: "The bits of `a` moved down by `b`; the sign comes in, or zeros.",
@@ -27,4 +27,6 @@ pub static OP: &dyn Op = &Shift {
     },
     signed: |a, b, o| zip(a, b, o, |x, n| x.wrapping_shr(n as u32)),
     unsigned: |a, b, o| zip(a, b, o, |x, n| (x as u64).wrapping_shr(n as u32) as i64),
+    takes: amount,
+    refusal: beyond,
 };

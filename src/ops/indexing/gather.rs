@@ -60,7 +60,7 @@ impl Op for Gather {
     }
 
     fn infer(&self, call: &Call) -> Result<Vec<TensorTy>, OpError> {
-        let d = check_indices("gather", call, 1, d_of(call)?)?;
+        let d = check_indices("gather", call)?;
         let (x, idx) = (call.input(0)?, call.input(1)?);
         check_within("gather", call, (1, "idx"), (0, "x"), Some(d))?;
         Ok(vec![check::moved(x, idx.shape.clone())])

@@ -2,14 +2,15 @@
 
 use super::index_select::select_axis;
 use crate::ops::support::data::{around, pair_data};
-use crate::ops::support::gather::{index_list, positions};
+use crate::ops::support::gather::{add_at, index_list, positions};
 use crate::ops::support::prelude::*;
 use crate::ops::support::walk::strides;
 
-/// Operand `i` holds integers and has the rank of the first.
-pub fn check_indices(op: &str, call: &Call, i: usize, axis: usize) -> Result<usize, OpError> {
-    check::takes(op, call, i, "idx", Takes::Ints)?;
-    check::rank(op, call, i, "idx", call.input(0)?.rank())?;
+/// Operand 1, `idx`, holds integers and has the rank of the first; gives the axis `dim`.
+pub fn check_indices(op: &str, call: &Call) -> Result<usize, OpError> {
+    let axis = check::axis(op, call, 0, "dim")?;
+    check::takes(op, call, 1, "idx", Takes::Ints)?;
+    check::rank(op, call, 1, "idx", call.input(0)?.rank())?;
     Ok(axis)
 }
 
@@ -47,7 +48,7 @@ pub fn check_within(
 }
 
 /// The first elements of each axis of an operand, as many as `shape` has.
-pub fn part(t: &TensorTy, shape: &[Expr]) -> Access {
+fn part(t: &TensorTy, shape: &[Expr]) -> Access {
     let axis = |(i, (e, n)): (usize, (&Expr, &Expr))| match e == n {
         true => AxisAccess::Dims(vec![i]),
         false => AxisAccess::Window { dim: i, start: Expr::zero() },
@@ -82,7 +83,7 @@ pub fn targets(op: &str, shape: &[usize], idx: &Tensor, d: usize) -> Result<Vec<
 }
 
 /// Operands `z`, `idx` and `src` of an op that writes slices of `src` at indices of an axis of `z`.
-pub fn check_slices(op: &str, call: &Call) -> Result<(), OpError> {
+fn check_slices(op: &str, call: &Call) -> Result<(), OpError> {
     check::same_dtype(op, call, (0, "z"), (2, "src"))?;
     index_list(op, call, 1, "idx")?;
     let d = select_axis(op, call)?;
@@ -108,7 +109,7 @@ pub fn check_slices(op: &str, call: &Call) -> Result<(), OpError> {
 
 /// The domain of such an op: a point for each element of `src`. Where `over` is set, elements of
 /// `z` are replaced and not read.
-pub fn slices(op: &str, call: &Call, outs: &[TensorTy], over: bool) -> Domain {
+fn slices(op: &str, call: &Call, outs: &[TensorTy], over: bool) -> Domain {
     let (Some(z), Some(src)) = (call.inputs.first(), call.inputs.get(2)) else {
         return access::create(outs);
     };
@@ -129,7 +130,7 @@ pub fn slices(op: &str, call: &Call, outs: &[TensorTy], over: bool) -> Domain {
 }
 
 /// The domain of an op that writes an element of `src` for each index: a point for each index.
-pub fn elements(call: &Call, outs: &[TensorTy], d: usize, over: bool) -> Domain {
+fn elements(call: &Call, outs: &[TensorTy], d: usize, over: bool) -> Domain {
     let (Some(z), Some(idx), Some(src)) =
         (call.inputs.first(), call.inputs.get(1), call.inputs.get(2))
     else {
@@ -157,7 +158,7 @@ fn written(domain: &mut Domain, d: usize, over: bool) {
 }
 
 /// For each element of `src`, in row-major order, its position in `z`.
-pub fn slice_targets(op: &str, cx: &EvalCx) -> Result<Vec<usize>, EvalError> {
+fn slice_targets(op: &str, cx: &EvalCx) -> Result<Vec<usize>, EvalError> {
     let (z, idx, src) = (cx.input(0)?, cx.input(1)?, cx.input(2)?);
     let d = axis_in(cx, z);
     let (_, n, inner) = around(z.shape(), d);
@@ -171,12 +172,12 @@ pub fn slice_targets(op: &str, cx: &EvalCx) -> Result<Vec<usize>, EvalError> {
 }
 
 /// The axis that `dim` names, 0 by default.
-pub fn axis_in(cx: &EvalCx, z: &Tensor) -> usize {
+fn axis_in(cx: &EvalCx, z: &Tensor) -> usize {
     check::axes_of(cx.attrs, "dim", z.rank()).and_then(|d| d.first().copied()).unwrap_or(0)
 }
 
 /// `z` with the elements of `src` in these positions; of several for one, the last stays.
-pub fn put_at(z: &Tensor, src: &Tensor, at: &[usize]) -> Result<Tensor, EvalError> {
+fn put_at(z: &Tensor, src: &Tensor, at: &[usize]) -> Result<Tensor, EvalError> {
     let data = pair_data!(z.data(), src.data(), (z, s) => {
         let mut v = z.to_vec();
         for (p, x) in at.iter().zip(s) {
@@ -187,4 +188,97 @@ pub fn put_at(z: &Tensor, src: &Tensor, at: &[usize]) -> Result<Tensor, EvalErro
         v
     })?;
     data::tensor(z.dtype(), z.shape().to_vec(), data)
+}
+
+/// An op that writes elements or slices of `src` into `z` through indices of an axis.
+pub struct Write {
+    pub name: &'static str,
+    pub doc: Doc,
+    /// An index for each slice of `src`, and not for each element.
+    pub slices: bool,
+    /// What is there is added to, and not replaced.
+    pub add: bool,
+}
+
+const DIM: Param = Param::named("dim", ParamKind::Dims, DefaultValue::Required);
+
+impl Op for Write {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn group(&self) -> &'static str {
+        "indexing"
+    }
+
+    fn doc(&self) -> Doc {
+        self.doc
+    }
+
+    fn params(&self) -> &'static [Param] {
+        const Z: Param = Param::tensor("z");
+        const IDX: Param = Param::tensor("idx");
+        const SRC: Param = Param::tensor("src");
+        match self.slices {
+            true => const { &[Z, IDX, SRC, Param { default: DefaultValue::Int(0), ..DIM }] },
+            false => const { &[Z, IDX, SRC, DIM] },
+        }
+    }
+
+    fn infer(&self, call: &Call) -> Result<Vec<TensorTy>, OpError> {
+        if self.add {
+            check::takes(self.name, call, 0, "z", Takes::Numbers)?;
+        }
+        match self.slices {
+            true => check_slices(self.name, call)?,
+            false => {
+                check::same_dtype(self.name, call, (0, "z"), (2, "src"))?;
+                let d = check_indices(self.name, call)?;
+                check_within(self.name, call, (1, "idx"), (0, "z"), Some(d))?;
+                check_within(self.name, call, (1, "idx"), (2, "src"), None)?;
+            }
+        }
+        let (z, src) = (call.input(0)?, call.input(2)?);
+        let mut out = TensorTy::new(z.dtype, z.shape.clone());
+        if !self.add && z.range == src.range {
+            out.range = z.range.clone();
+        }
+        Ok(vec![out])
+    }
+
+    fn domain(&self, call: &Call, outs: &[TensorTy]) -> Domain {
+        match self.slices {
+            true => slices(self.name, call, outs, !self.add),
+            false => {
+                let d = check::axis(self.name, call, 0, "dim").unwrap_or(0);
+                elements(call, outs, d, !self.add)
+            }
+        }
+    }
+
+    fn work(&self, call: &Call, _: &[TensorTy]) -> Vec<Work> {
+        match call.inputs.first() {
+            Some(z) if self.add => Cost::ONE.work(z.dtype),
+            _ => vec![],
+        }
+    }
+
+    fn eval(&self, cx: &EvalCx) -> Result<Vec<Tensor>, EvalError> {
+        let (z, idx, src) = (cx.input(0)?, cx.input(1)?, cx.input(2)?);
+        let (at, src) = match self.slices {
+            true => (slice_targets(self.name, cx)?, src.clone()),
+            false => {
+                let at = targets(self.name, z.shape(), idx, axis_in(cx, z))?;
+                (at, data::block(src, &vec![0; src.rank()], idx.shape())?)
+            }
+        };
+        Ok(vec![match self.add {
+            true => add_at(z, &src, cx.out(0)?.dtype, |i| at[i]),
+            false => put_at(z, &src, &at)?,
+        }])
+    }
+
+    fn in_place(&self) -> bool {
+        true
+    }
 }

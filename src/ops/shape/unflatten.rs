@@ -63,7 +63,21 @@ impl Op for Unflatten {
         let d = check::axis("unflatten", call, 0, "dim")?;
         let x = call.input(0)?;
         let extent = x.shape.get(d).cloned().unwrap_or_default();
-        check_size("unflatten", call, &[extent], sizes)?;
+        check_size("unflatten", call, std::slice::from_ref(&extent), sizes).map_err(|e| {
+            // the usual mistake: groups that do not divide the axis
+            let apart = |s: &&Expr| match (extent.as_int(), s.as_int()) {
+                (Some(n), Some(s)) => s > 0 && n % s != 0,
+                _ => false,
+            };
+            match sizes.iter().find(apart) {
+                Some(s) => {
+                    let (n, s) = (call.vars.show(&extent), call.vars.show(s));
+                    let message = format!("{}: {n} is not a multiple of {s}", e.message);
+                    OpError { message, ..e }
+                }
+                None => e,
+            }
+        })?;
         let mut shape = x.shape.clone();
         shape.splice(d..d + 1, sizes.iter().cloned());
         Ok(vec![check::moved(x, shape)])

@@ -1,30 +1,11 @@
 //! Moving elements of any dtype.
 
 use crate::ops::EvalError;
+use crate::types::data::same;
 use crate::types::dtype::DType;
 use crate::types::value::{Data, Slice, Tensor};
 
 use super::walk::{Walk, fill, strides};
-
-/// The same expression on the vector inside, whatever its type; it gives a vector of that type.
-macro_rules! map_data {
-    ($d:expr, $v:ident => $e:expr) => {
-        match $d {
-            Slice::F64($v) => Data::F64($e),
-            Slice::F32($v) => Data::F32($e),
-            Slice::F16($v) => Data::F16($e),
-            Slice::Bf16($v) => Data::Bf16($e),
-            Slice::Bits8($v) => Data::Bits8($e),
-            Slice::I64($v) => Data::I64($e),
-            Slice::I32($v) => Data::I32($e),
-            Slice::I16($v) => Data::I16($e),
-            Slice::I8($v) => Data::I8($e),
-            Slice::U64($v) => Data::U64($e),
-            Slice::U32($v) => Data::U32($e),
-            Slice::U8($v) => Data::U8($e),
-        }
-    };
-}
 
 /// The same expression on two vectors of one type.
 macro_rules! pair_data {
@@ -47,7 +28,7 @@ macro_rules! pair_data {
     };
 }
 
-pub(crate) use {map_data, pair_data};
+pub(crate) use pair_data;
 
 /// A tensor of moved elements.
 pub fn tensor(dtype: DType, shape: Vec<usize>, data: Data) -> Result<Tensor, EvalError> {
@@ -116,7 +97,7 @@ pub fn restride(
     start: isize,
 ) -> Result<Tensor, EvalError> {
     count(&shape)?;
-    let data = map_data!(t.data(), v => strided(v, &shape, strides, start));
+    let data = same!(t.data(), v => strided(v, &shape, strides, start));
     tensor(t.dtype(), shape, data)
 }
 
@@ -149,7 +130,7 @@ pub fn around(shape: &[usize], axis: usize) -> (usize, usize, usize) {
 
 /// The elements at these positions.
 pub fn pick(t: &Tensor, shape: Vec<usize>, at: &[usize]) -> Result<Tensor, EvalError> {
-    let data = map_data!(t.data(), v => fill(at.len(), |start, part| {
+    let data = same!(t.data(), v => fill(at.len(), |start, part| {
         for (o, &i) in part.iter_mut().zip(&at[start..]) {
             *o = v[i];
         }

@@ -1,7 +1,8 @@
 //! Reads and sums through indices.
 
-use super::data::{around, map_data, pair_data};
+use super::data::{around, pair_data};
 use super::prelude::*;
+use crate::types::data::same;
 
 /// Indices as positions of an axis of `n`; the error names the first that is outside.
 pub fn positions(op: &str, idx: &Tensor, n: usize) -> Result<Vec<usize>, EvalError> {
@@ -25,7 +26,7 @@ pub fn take_axis(
 ) -> Result<Tensor, EvalError> {
     let (outer, n, inner) = around(x.shape(), axis);
     data::count(&shape)?;
-    let data = map_data!(x.data(), v => {
+    let data = same!(x.data(), v => {
         let mut out = Vec::with_capacity(outer * at.len() * inner);
         for o in 0..outer {
             for &k in at {
