@@ -91,16 +91,21 @@ impl Topic {
         Ok(Topic { cases, tensors })
     }
 
+    /// A case's own tensor, or that of the case it is like, which may have it from another.
+    fn stored(&self, c: &Case, which: &str) -> Option<&Tensor> {
+        let earlier = || self.cases.iter().find(|o| o.name == c.like);
+        let own = self.tensors.get(&format!("{}/{which}", c.name));
+        own.or_else(|| self.stored(earlier()?, which))
+    }
+
     /// An input or expected result of a case, repeated as the case says.
     fn value(&self, c: &Case, which: &str) -> Result<Tensor, String> {
-        let name = format!("{}/{which}", c.name);
-        let like = || self.tensors.get(&format!("{}/{which}", c.like));
-        let t = self.tensors.get(&name).or_else(like);
-        let t = t.ok_or_else(|| format!("there is no tensor `{name}`"))?;
+        let t = self.stored(c, which);
+        let t = t.ok_or_else(|| format!("there is no tensor `{}/{which}`", c.name))?;
         match c.repeat.get(which) {
             None => Ok(t.clone()),
             Some(times) if times.len() == t.rank() => Ok(repeat(t, times)),
-            Some(times) => Err(format!("`{name}` {:?} repeated {times:?}", t.shape())),
+            Some(times) => Err(format!("`{which}` {:?} repeated {times:?}", t.shape())),
         }
     }
 
