@@ -224,7 +224,8 @@ func rms_norm_gated<T: float, ..B, N>(
     }
 }
 
-// Parts of the last axis, each over the root of the mean of its squares.
+// Parts of the last axis, each over the root of the mean of its squares. The defaults make constants
+// of `eps` and `groups`, which take the dtype they meet.
 func normalized<F: float, ..B, N>(
     x: F[..B, N],
     eps: f32 = 1e-6,

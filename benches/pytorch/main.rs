@@ -110,12 +110,15 @@ fn main() {
         let inputs: Vec<Tensor> = inputs.into_iter().map(|(_, t)| t).collect();
         let (mut ours, mut theirs, mut last) = (vec![], vec![], None);
         for i in 0..=args.runs {
-            rest();
-            let start = Instant::now();
-            let out = evaluate(graph, &env, &inputs, &Options::default()).expect("it runs");
-            let us = start.elapsed().as_secs_f64();
-            rest();
-            let them: f64 = torch.ask(&format!("run {name}")).parse().expect("seconds");
+            let (us, out) = warmed(|| {
+                let start = Instant::now();
+                let out = evaluate(graph, &env, &inputs, &Options::default()).expect("it runs");
+                (start.elapsed().as_secs_f64(), out)
+            });
+            let (them, ()) = warmed(|| {
+                let seconds = torch.ask(&format!("run {name}"));
+                (seconds.parse().expect("seconds"), ())
+            });
             // the first run of each warms up
             if i > 0 {
                 ours.push(us);
@@ -139,9 +142,17 @@ fn main() {
     let _ = torch.child.wait();
 }
 
-/// Threads of a side that ran may still spin for work; the other one starts when they sleep.
-fn rest() {
-    std::thread::sleep(std::time::Duration::from_millis(30));
+/// The last of the runs that together take 50 ms: the threads of the side that ran before may spin
+/// for work in the first, and its own threads and caches are still cold.
+fn warmed<T>(mut run: impl FnMut() -> (f64, T)) -> (f64, T) {
+    let start = Instant::now();
+    loop {
+        let before = start.elapsed().as_millis();
+        let found = run();
+        if before >= 50 {
+            return found;
+        }
+    }
 }
 
 fn median(mut v: Vec<f64>) -> f64 {

@@ -1,5 +1,5 @@
-"""Whole modules of transformers, built of the standard library: Mamba-2's mixer, Qwen3-Next's gated
-delta net and gated attention, DeepSeek V3's attention with low-rank queries.
+"""Whole modules of transformers, built of the standard library: Mamba-2's mixer and Qwen3-Next's gated
+delta net, over whole prompts and over a cache.
 
 The modules turn parts of their work to f32 whatever dtype they have. The reference is the module in
 f64 with these turns kept in f64, so that programs in f64 are held to f64; an f32 program is held to
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import torch
 from torch.overrides import TorchFunctionMode
 from transformers.cache_utils import DynamicCache
-from transformers.models.deepseek_v3 import modeling_deepseek_v3 as deepseek
 from transformers.models.mamba2 import modeling_mamba2 as mamba2
 from transformers.models.qwen3_next import modeling_qwen3_next as qwen
 
@@ -56,15 +55,15 @@ def reference(run, module):
     return wide, rules
 
 
-def both(name, body, inputs, found, used, turned, like, module="ssm", more=()):
+def both(name, body, inputs, found, used, turned, like):
     """A case for each dtype, of which the body has `DTYPE`. Inputs as given are f32; `like` has the
     earlier case of the dtype, if any, whose weights these are."""
     wide, rules = found
     for dtype in (F32, F64):
         label = f"{name}_{NAMES[dtype]}"
         text = body.replace("DTYPE", NAMES[dtype])
-        yield case(label, module, text, {k: t.to(dtype) for k, t in inputs.items()}, [w.to(dtype) for w in wide],
-                   rules[dtype], [u for u in used if f"{u}(" in text], more,
+        yield case(label, "ssm", text, {k: t.to(dtype) for k, t in inputs.items()}, [w.to(dtype) for w in wide],
+                   rules[dtype], [u for u in used if f"{u}(" in text],
                    note=f"the module turns {turned} to f32; the reference keeps them in f64", like=like.get(dtype, ""))
         like[dtype] = label
 
@@ -177,15 +176,11 @@ MAMBA = Layer(
 J, V, A, E = 2, 4, 4, 6
 
 
-def qwen_config(**rest):
-    return qwen.Qwen3NextConfig(
+def delta_module(chunk, cached):
+    config = qwen.Qwen3NextConfig(
         hidden_size=HIDDEN, num_attention_heads=4, num_key_value_heads=2, head_dim=8, num_hidden_layers=1,
         linear_conv_kernel_dim=KERNEL, linear_key_head_dim=A, linear_value_head_dim=E, linear_num_key_heads=J,
-        linear_num_value_heads=V, max_position_embeddings=32, attn_implementation="eager", **rest)
-
-
-def delta_module(chunk, cached):
-    config = qwen_config(layer_types=["linear_attention"])
+        linear_num_value_heads=V, layer_types=["linear_attention"])
     return qwen.Qwen3NextGatedDeltaNet(config, 0), config, {"chunk_size": chunk}
 
 
@@ -196,8 +191,9 @@ def delta_tokens(i, x, conv, scan, chunk, cached):
     let (qi{i}, ki{i}, vi{i}, z{i}) = split(qkvz{i}, [{A}, {A}, {r * E}, {r * E}], dim = -1);
     let ba{i} = unflatten(matmul({x}, w_ba, transpose_b = true), [{J}, {2 * r}], dim = -1);
     let (b{i}, a{i}) = split(ba{i}, [{r}, {r}], dim = -1);
-    let heads{i} = [flatten(qi{i}, start = -2), flatten(ki{i}, start = -2), flatten(vi{i}, start = -2)];
-    let qkv{i} = {conv.format(f"concat(heads{i}, dim = -1)")}w_conv, silu = true);
+    let heads{i} = concat([flatten(qi{i}, start = -2), flatten(ki{i}, start = -2), flatten(vi{i}, start = -2)],
+        dim = -1);
+    let qkv{i} = {conv.format(f"heads{i}")}w_conv, silu = true);
     let (q{i}, k{i}, v{i}) = split(qkv{i}, [{J * A}, {J * A}, {V * E}], dim = -1);
     let o{i} = {scan}(unflatten(q{i}, [{J}, {A}], dim = -1), unflatten(k{i}, [{J}, {A}], dim = -1),
         unflatten(v{i}, [{V}, {E}], dim = -1), decay_gate(flatten(a{i}, start = -2), a_log, dt_bias),
