@@ -226,11 +226,7 @@ func rms_norm_gated<T: float, ..B, N>(
 
 // Parts of the last axis, each over the root of the mean of its squares. The defaults make constants
 // of `eps` and `groups`, which take the dtype they meet.
-func normalized<F: float, ..B, N>(
-    x: F[..B, N],
-    eps: f32 = 1e-6,
-    groups: index = 1,
-) -> F[..B, N] {
+func normalized<F: float, ..B, N>(x: F[..B, N], eps: f32 = 1e-6, groups: index = 1) -> F[..B, N] {
     let parts = unflatten(x, [groups, N / groups], dim = -1);
     let ms = complete(mean(square(parts), dim = -1, keepdim = true));
     flatten(parts * rsqrt(ms + eps), start = -2)
