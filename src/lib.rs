@@ -28,4 +28,6 @@ pub mod hir;
 
 pub mod session;
 
+pub mod twin;
+
 pub mod cli;

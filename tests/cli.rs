@@ -101,6 +101,7 @@ fn exit_statuses() {
     assert_eq!(status(&["target", "show", "nvidia.h20_sxm"]), 2);
     assert_eq!(status(&["target", "check", "targets/nvidia.h200_sxm.toml"]), 0);
     assert_eq!(status(&["target", "check", "absent.toml"]), 3);
+    assert_eq!(status(&["target", "calibrate", "nvidia.h20_sxm"]), 2);
 }
 
 #[test]

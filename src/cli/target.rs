@@ -1,10 +1,17 @@
 //! `target`: documents that describe devices.
 
-use std::path::PathBuf;
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
 
 use super::common::{Common, Reply, document_id};
-use crate::target::{self, DocumentKind};
-use clap::Subcommand;
+use super::progress::Bar;
+use crate::eval::Progress;
+use crate::session::Targets;
+use crate::target::{self, DocumentKind, NewFact};
+use crate::twin::calibrate::{self, Measured};
+use crate::twin::device::{Device, DeviceError};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -28,6 +35,14 @@ enum Command {
     Check {
         /// A `.toml` file, a device or an architecture
         file: PathBuf,
+    },
+    /// Measure the device of this machine, and write what it sustains into a target's document
+    Calibrate {
+        /// The id of the target whose document takes the measured facts
+        base: String,
+        /// Where the document goes, `ID.toml`; the id of the target is the file's name
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
 }
 
@@ -78,7 +93,77 @@ pub fn run(common: &Common, args: &Args) -> Reply {
                 }
             }
         }
+        Command::Calibrate { base, output } => calibrate(&targets, base, output.as_deref()),
     }
+}
+
+const STAGES: u64 = 5;
+
+fn calibrate(targets: &Targets, base: &str, output: Option<&Path>) -> Reply {
+    let target = match targets.find(base) {
+        Ok(t) => t,
+        Err(e) => return Reply::usage(e.to_string()),
+    };
+    let id = output.map_or(base.to_string(), document_id);
+    let device = match Device::open() {
+        Ok(d) => d,
+        Err(e) => return Reply::lacks(format!("{e}\n`target calibrate` measures a device")),
+    };
+    let measured = measure(&device, target.architecture());
+    let (source, facts) = match measured {
+        Ok(m) => m,
+        Err(reply) => return reply,
+    };
+    let new = |m: &Measured| NewFact {
+        path: m.path.clone(),
+        value: m.value,
+        integer: m.is_count(),
+        unit: m.unit.into(),
+        source: source.clone(),
+        note: m.how.clone(),
+    };
+    let new: Vec<NewFact> = facts.iter().map(new).collect();
+    let text = targets.0.get(base).map(String::as_str).or_else(|| target::builtin_device(base));
+    let document = match target::with_measured(text.unwrap_or_default(), &id, &new) {
+        Ok(d) => d,
+        Err(e) => return Reply::refused(format!("the document of `{base}` takes no facts: {e}")),
+    };
+    if let Err(e) = target::Target::parse(&id, &document, |a| targets.0.get(a).cloned()) {
+        return Reply::refused(format!("the document with the measured facts does not hold: {e}"));
+    }
+    let Some(file) = output else { return Reply::answer(document) };
+    if let Err(e) = std::fs::write(file, document) {
+        return Reply::lacks(format!("cannot write `{}`: {e}", file.display()));
+    }
+    let wide = facts.iter().map(|m| m.path.len()).max().unwrap_or(0);
+    let row = |m: &Measured| format!("{:wide$}  {:>12.4e} {}\n", m.path, m.value, m.unit);
+    let rows: String = facts.iter().map(row).collect();
+    Reply::answer(format!("{source}\n{rows}wrote `{}`\n", file.display()))
+}
+
+/// The figures of a device of an architecture, and what they were measured on.
+fn measure(device: &Device, architecture: &str) -> Result<(String, Vec<Measured>), Reply> {
+    let lacks = |e: DeviceError| Reply::lacks(e.to_string());
+    let (major, minor) = device.capability().map_err(lacks)?;
+    let name = device.name().map_err(lacks)?;
+    let here = format!("sm_{major}{minor}");
+    if here != architecture {
+        return Err(Reply::refused(format!(
+            "the device is `{here}` ({name}), and the target describes `{architecture}`\n\
+             choose a target of its architecture: `tilefoundry target list`"
+        )));
+    }
+    let bar = Bar::new();
+    let stage = Cell::new(0);
+    let say = |what: &str| {
+        bar.step(stage.get(), STAGES, what);
+        stage.set(stage.get() + 1);
+    };
+    let facts = calibrate::calibrate(device, &say).map_err(lacks)?;
+    let version = device.driver_version().map_err(lacks)?;
+    let (a, b) = (version / 1000, version % 1000 / 10);
+    let units = device.multiprocessors().map_err(lacks)?;
+    Ok((format!("`target calibrate` on an {name}: {units} SMs, driver for CUDA {a}.{b}"), facts))
 }
 
 fn show(t: &target::Target, json: bool) -> String {

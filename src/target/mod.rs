@@ -13,6 +13,7 @@
 
 mod check;
 mod doc;
+mod edit;
 mod fact;
 mod model;
 mod toml_tree;
@@ -25,6 +26,7 @@ use std::collections::BTreeMap;
 use crate::diag::did_you_mean;
 use crate::types::dtype::DType;
 
+pub use edit::{NewFact, with_measured};
 pub use fact::{Datum, Fact, Origin};
 pub use model::{
     Cache, Extent, FactRow, Form, Instruction, InstructionKind, Level, RateSet, STORAGE_WORDS,

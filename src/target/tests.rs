@@ -93,7 +93,7 @@ fn device_facts() {
     let h200 = target("nvidia.h200_sxm");
     let why = h200.rate_or_reason(RateSet::Peak, "tensor.f4e2m1").unwrap_err();
     assert_eq!(why, "the architecture has no f4 matrix unit");
-    assert_eq!(value(h200.storage("gmem").unwrap().latency.as_ref().unwrap()), 353.0);
+    assert_eq!(value(h200.storage("gmem").unwrap().latency.as_ref().unwrap()), 346.1);
     assert_eq!(h200.rate(RateSet::Sustained, "gmem").unwrap().value, 4.3e12);
     assert_eq!(h200.rate(RateSet::Sustained, "gmem").unwrap().origin, Origin::Measured);
     assert_eq!(h200.clock(RateSet::Sustained).unwrap().value, 1.98e9);
