@@ -4,11 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
+use tilefoundry::analysis::record::Ratio;
 use tilefoundry::analysis::{Analysis, Certainty, Options, analyze, data_vars, refusals, text};
 use tilefoundry::graph::Graph;
 use tilefoundry::hir::load::Sources;
-use tilefoundry::session::{Session, Targets, points};
-use tilefoundry::target::Target;
+use tilefoundry::session::{MemorySources, Selection, Session, Targets, points};
+use tilefoundry::target::{RateSet, Target};
 use tilefoundry::types::dim::Env;
 
 struct Disk;
@@ -139,8 +140,36 @@ fn samples_are_analysed_at_all_sizes() {
     assert!(seen > 20, "{seen}");
 }
 
+/// Thousandths of a launch that its bound may add to what was simulated.
+const FILLED: u64 = 100;
+
+/// A prediction is no less than the bound at its rates, and no more than all one after the other.
+fn check_prediction(a: &Analysis) {
+    let Some(p) = &a.prediction else { return };
+    let name = (&a.program, &a.dims);
+    assert!(p.bound_ps.is_none_or(|b| b <= p.ps), "{name:?}: {:?} < {:?}", p.ps, p.bound_ps);
+    for l in &p.launches {
+        // a bound takes the latency of `gmem` also for what the last cache has
+        let bound = l.critical.iter().any(|c| c.resource.starts_with("bound of"));
+        let most = bound || l.ps <= l.serial_ps;
+        assert!(most, "{name:?} {}: {:?} > {:?}", l.name, l.ps, l.serial_ps);
+        assert!(l.overhead_ps <= l.ps && l.tail >= 1 && l.waves >= 1, "{name:?} {}", l.name);
+        let end = l.lanes.iter().flat_map(|x| &x.intervals).map(|i| (i.start_ps, i.end_ps)).max();
+        assert!(end.is_some_and(|(s, e)| s <= e), "{name:?} {}: nothing is shown", l.name);
+    }
+    assert!(p.warm_ps <= p.ps, "{name:?}: {:?} > {:?}", p.warm_ps, p.ps);
+    // the bound completes a simulation, it does not stand for one
+    for c in p.launches.iter().flat_map(|l| &l.critical) {
+        let filled = c.resource.starts_with("bound of") && c.per_mille > FILLED;
+        assert!(!filled, "{name:?}: {} thousandths are the {}", c.per_mille, c.resource);
+    }
+    let all = p.stages.iter().map(|s| s.ps).fold(Ratio::ZERO, Ratio::plus);
+    assert_eq!(all, p.ps, "{name:?}: the stages add up");
+}
+
 /// What holds of every analysis.
 fn check(a: &Analysis) {
+    check_prediction(a);
     for w in &a.costs.work {
         assert!(w.amount.grid <= w.amount.total, "{}: {w:?}", a.program);
         for u in &w.amount.per_unit {
@@ -213,4 +242,36 @@ fn a_grid_that_waits_for_itself_is_resident_or_refused() {
         let want = if fits { vec![] } else { vec![tilefoundry::diag::Code::GridNotResident] };
         assert_eq!(codes, want);
     }
+}
+
+/// One product as 132 persistent CTAs with roles, as 4352 positions on the CTAs that are resident,
+/// and as 4352 CTAs: the same work, so that times differ by waves, tails and reuse only.
+#[test]
+fn the_form_of_a_grid_changes_a_prediction_little() {
+    let text = std::fs::read_to_string(root().join("tests/samples/gemm.tf")).unwrap();
+    let plain = text.replace("#[persistent]\n", "\n");
+    assert_ne!(text, plain);
+    let predicted = |text: &str, module: &str| {
+        let sources = MemorySources::one("m.tf", text);
+        let s = Session::open(&sources, "m.tf", &[], Targets::default());
+        let func = s.select(&Selection::parse(&format!("m.tf:{module}"))).unwrap();
+        let c = s.compile(func);
+        let t = Target::builtin("nvidia.h200_sxm").unwrap();
+        let a = analyze(c.graph.as_ref().unwrap(), &Env::default(), Some(&t), &Options::default());
+        a.unwrap().prediction.unwrap()
+    };
+    let all =
+        [predicted(&text, "Position"), predicted(&text, "Global"), predicted(&plain, "Global")];
+    let ps: Vec<f64> = all.iter().map(|p| p.ps.as_f64()).collect();
+    // a tile: 2 x 128 x 256 x 5120 flop, (128 + 256) x 5120 values read and 128 x 256 written of
+    // 2 bytes; 33 rounds of 132 tiles at the measured rates
+    let t = Target::builtin("nvidia.h200_sxm").unwrap();
+    let rate = |r: &str| t.rate(RateSet::Sustained, r).map_or(f64::INFINITY, |f| f.value);
+    let flop = 2.0 * 128.0 * 256.0 * 5120.0 / rate("tensor.bf16");
+    let bytes = 2.0 * ((128.0 + 256.0) * 5120.0 + 128.0 * 256.0) / rate("l2");
+    let least = 33.0 * 132.0 * flop.max(bytes) * 1e12;
+    for p in &ps {
+        assert!((least..1.1 * least).contains(p), "{ps:?} and {least}");
+    }
+    assert_eq!(ps[1], ps[2]);
 }

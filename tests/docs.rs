@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use tilefoundry::analysis::advice::{RULES, Rule};
 use tilefoundry::base::SourceMap;
 use tilefoundry::diag::{Code, render_text};
 use tilefoundry::hir::load::STD;
@@ -345,6 +346,32 @@ fn diagnostics_page() -> Result<(), Failed> {
 }
 
 /// Every path that CONTRIBUTING.md names in backticks exists.
+/// The findings of `--advice` in the page on analyses, between two comments.
+fn advice_section() -> Result<(), Failed> {
+    let path = root().join("book/src/analyses.md");
+    let old = read(&path)?;
+    let (open, close) = ("<!-- advice: from the registry -->\n", "<!-- /advice -->\n");
+    let (before, rest) = old.split_once(open).ok_or("no section on advice")?;
+    let (_, after) = rest.split_once(close).ok_or("no end of the section on advice")?;
+    let rule = |r: &&Rule| {
+        format!(
+            "### {}\n\n{}. {}\n\n- Size: {}\n- Remedy: {}\n\n",
+            r.kind,
+            capital(r.title),
+            r.means,
+            r.size,
+            r.remedy
+        )
+    };
+    let rules: String = RULES.iter().map(rule).collect();
+    same(&path, &old, &format!("{before}{open}\n{rules}{close}{after}"))
+}
+
+fn capital(s: &str) -> String {
+    let mut c = s.chars();
+    c.next().map_or(String::new(), |f| f.to_uppercase().chain(c).collect())
+}
+
 fn contributing() -> Result<(), Failed> {
     let text = read(&root().join("CONTRIBUTING.md"))?;
     let is_path =
@@ -392,11 +419,16 @@ fn readme() -> Result<(), Failed> {
 
 fn main() {
     let args = Arguments::from_args();
+    // two tests hold one page: its section is written before both
+    if let Some(e) = update().then(advice_section).and_then(Result::err) {
+        eprintln!("{e:?}");
+    }
     let mut trials = vec![
         Trial::test("ops_page", ops_page),
         Trial::test("stdlib_page", stdlib_page),
         Trial::test("diagnostics_page", diagnostics_page),
         Trial::test("contributing", contributing),
+        Trial::test("advice_section", advice_section),
         Trial::test("summary", summary),
         Trial::test("readme", readme),
     ];

@@ -293,24 +293,31 @@ fn finer(cx: &Cx, held: &[Held], found: &[(PeakRecord, Vec<&Buffer>)], i: usize)
     Some(text)
 }
 
-/// Grid positions of a launch that one unit holds at once: the least of what its pools, its
-/// threads and the stated limit allow. None where the target does not say.
-pub(super) fn resident(cx: &Cx, live: &Liveness, launch: usize) -> Option<u64> {
-    let unit = cx.machine.target?.grid_unit()?;
-    let level = cx.machine.level(cx.machine.grid);
-    let mut n = unit.resident.get(level)?.known()?.value;
+/// What the positions of a launch take of a memory that one unit shares among them.
+pub(super) struct Pool {
+    pub storage: Storage,
+    pub bytes: u128,
+    /// Of one grid position.
+    pub used: u128,
+    /// What the system takes for each grid position.
+    pub reserved: u128,
+}
+
+/// The shared memories of a unit, as far as the target states them.
+pub(super) fn pools(cx: &Cx, live: &Liveness, launch: usize) -> Vec<Pool> {
     let inside =
         |b: &&Buffer| cx.walk.frame(b.birth.frame).is_some_and(|f| f.launch == Some(launch));
-    for s in [Storage::Smem, Storage::Tmem, Storage::Rmem] {
-        let fact = cx.machine.target?.storage(s.name());
+    let mut out = vec![];
+    for storage in [Storage::Smem, Storage::Tmem, Storage::Rmem] {
+        let fact = cx.machine.target.and_then(|t| t.storage(storage.name()));
         let value =
             |d: Option<&crate::target::Datum<u64>>| d.and_then(|d| d.known()).map(|f| f.value);
         let Some(pool) = value(fact.and_then(|f| f.pool.as_ref())) else { continue };
         let reserved = value(fact.and_then(|f| f.reserved.as_ref())).unwrap_or(0);
         let buffers: Vec<&Buffer> =
-            live.buffers.iter().filter(|b| b.storage == s).filter(inside).collect();
+            live.buffers.iter().filter(|b| b.storage == storage).filter(inside).collect();
         let held = Held {
-            storage: s,
+            storage,
             owner: Owner::Whole,
             name: String::new(),
             limit: None,
@@ -318,15 +325,36 @@ pub(super) fn resident(cx: &Cx, live: &Liveness, launch: usize) -> Option<u64> {
             buffers,
         };
         let sums = sweep(cx.walk.steps.len(), &held, true, |b| b.stored.allocated(1));
-        let used = sums.into_iter().max().unwrap_or(0).saturating_add(u128::from(reserved));
-        if let Some(fit) = u128::from(pool).checked_div(used) {
-            n = n.min(u64::try_from(fit).unwrap_or(u64::MAX));
-        }
+        let used = sums.into_iter().max().unwrap_or(0);
+        out.push(Pool { storage, bytes: u128::from(pool), used, reserved: u128::from(reserved) });
     }
+    out
+}
+
+/// Grid positions of a launch that one unit holds at once, whatever memory they take: what its
+/// threads and the stated limit allow. None where the target does not say.
+pub(super) fn resident_at_most(cx: &Cx, launch: usize) -> Option<u64> {
+    let unit = cx.machine.target?.grid_unit()?;
+    let level = cx.machine.level(cx.machine.grid);
+    let n = unit.resident.get(level)?.known()?.value;
     let finest = cx.machine.finest();
     let most = unit.resident.get(cx.machine.level(finest)).and_then(|d| d.known());
-    if let (Some(most), Some(threads)) = (most, block(cx, launch)) {
-        n = n.min(most.value / u64::try_from(threads.max(1)).unwrap_or(u64::MAX));
+    Some(match (most, block(cx, launch)) {
+        (Some(most), Some(threads)) => {
+            n.min(most.value / u64::try_from(threads.max(1)).unwrap_or(u64::MAX))
+        }
+        _ => n,
+    })
+}
+
+/// Grid positions of a launch that one unit holds at once: the least of what its pools, its
+/// threads and the stated limit allow. None where the target does not say.
+pub(super) fn resident(cx: &Cx, live: &Liveness, launch: usize) -> Option<u64> {
+    let mut n = resident_at_most(cx, launch)?;
+    for p in pools(cx, live, launch) {
+        if let Some(fit) = p.bytes.checked_div(p.used.saturating_add(p.reserved)) {
+            n = n.min(u64::try_from(fit).unwrap_or(u64::MAX));
+        }
     }
     Some(n)
 }

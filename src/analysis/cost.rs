@@ -2,7 +2,8 @@
 //!
 //! Who runs it. An op runs once for each position of the open axes at or above the level that owns
 //! its result's storage (all of them for `rmem`), and of finer axes that split it, on which it
-//! varies, or on whose coordinate its loops depend. Finer axes that do none of that share the work
+//! varies, over which it is partial, or on whose coordinate its loops depend. Finishing a partial
+//! runs at every position that holds a share: each reads its own and adds it to the result. Finer axes that do none of that share the work
 //! of one run: a copy into `smem` is made by the threads of a CTA together.
 //!
 //! * total = local cost x sum of trips over those positions
@@ -22,6 +23,7 @@ use super::record::Certainty;
 use super::shape::{Grain, Shape, Touch};
 use super::trips::Trips;
 use super::walk::{self, FrameId, Step};
+use super::window;
 use crate::diag::Diagnostic;
 use crate::graph::ValueId;
 use crate::ops::facts::{AxisAccess, Per, Resource};
@@ -66,6 +68,7 @@ impl Run {
 }
 
 /// One quantity of one op.
+#[derive(Clone)]
 pub(super) struct Entry {
     pub key: Key,
     pub logical: u128,
@@ -74,10 +77,22 @@ pub(super) struct Entry {
     pub is: Certainty,
     /// Of one run at one position, with the axes whose positions each do it.
     pub local: u128,
+    /// Bytes that one run may have under way at once.
+    pub flight: u128,
+    /// The part of `local` that is left, `(num, den)`, where the effect of a change is asked for.
+    pub left: (u128, u128),
+    /// What is read or written, for bytes: of a window read its result, of a window write its source.
+    pub value: Option<ValueId>,
     pub each: Vec<AxisId>,
+    /// Axes over which some positions, not the first, do less than `local`: their part is past the
+    /// end of what exists.
+    pub cut: Vec<AxisId>,
+    /// Whether data decides which elements are touched.
+    pub by_data: bool,
 }
 
 /// Bytes between the units of a level.
+#[derive(Clone)]
 pub(super) struct Comm {
     pub rank: usize,
     pub per_unit: u128,
@@ -85,6 +100,7 @@ pub(super) struct Comm {
     pub is: Certainty,
 }
 
+#[derive(Clone)]
 pub(super) struct OpCost<'a> {
     pub op: OpNode<'a>,
     pub run: Run,
@@ -92,13 +108,16 @@ pub(super) struct OpCost<'a> {
     pub comm: Vec<Comm>,
     /// Axes whose positions repeat the work.
     pub replicated: Vec<AxisId>,
+    /// Runs that may be under way at once: the depth of a copy's ring.
+    pub ring: u64,
 }
 
 /// The costs of a step; none for constants.
 pub(super) fn of<'a>(cx: &Cx<'a>, step: &Step) -> Result<Option<OpCost<'a>>, Diagnostic> {
     let Some(op) = OpNode::of(cx.graph.node(step.node)) else { return Ok(None) };
     let run = run_of(cx, &op, step.frame)?;
-    let mut cost = OpCost { op, run, entries: vec![], comm: vec![], replicated: vec![] };
+    let ring = if op.op.role() == Role::Reshard { op.buffers() } else { 1 };
+    let mut cost = OpCost { op, run, entries: vec![], comm: vec![], replicated: vec![], ring };
     if cx.is_free(&op) || op.op.role() == Role::Empty {
         return Ok(Some(cost));
     }
@@ -156,12 +175,14 @@ fn run_of(cx: &Cx, op: &OpNode, frame_id: FrameId) -> Result<Run, Diagnostic> {
 /// Fills in who runs it each for itself, and who repeats.
 fn settle_each(cx: &Cx, op: &OpNode, shape: &Shape, cost: &mut OpCost) {
     let split = shape.split_axes();
-    let partial: Vec<AxisId> = op
-        .node
-        .outputs
-        .iter()
-        .flat_map(|o| cx.graph.ty(*o).place.partial.iter().map(|(a, _)| *a))
-        .collect();
+    let unfinished = |vs: &[ValueId]| -> Vec<AxisId> {
+        vs.iter().flat_map(|v| cx.graph.ty(*v).place.partial.iter().map(|(a, _)| *a)).collect()
+    };
+    let (shares, mut partial) = (unfinished(&op.node.inputs), unfinished(&op.node.outputs));
+    if matches!(op.op.role(), Role::Reshard | Role::Complete) {
+        // who holds a share of what is finished here brings it in
+        partial.extend(&shares);
+    }
     let apart = |a: AxisId| shape.writes.iter().any(|w| cx.machine.apart(w.storage, cx.rank(a)));
     let run = &mut cost.run;
     let each = |a: &AxisId| {
@@ -174,6 +195,8 @@ fn settle_each(cx: &Cx, op: &OpNode, shape: &Shape, cost: &mut OpCost) {
     run.each = run.active.iter().copied().filter(|a| each(a)).collect();
     let repeats = |a: &AxisId| {
         !split.contains(a)
+            && !partial.contains(a)
+            && !shares.contains(a)
             && !run.varying.contains(a)
             && !run.trips.axes.contains(a)
             && cx.extent(*a) > 1
@@ -200,19 +223,19 @@ fn work(cx: &Cx, cost: &OpCost, shape: &Shape, out: &mut Vec<Entry>) -> Result<(
             };
             Ok(n.saturating_mul(amount))
         };
-        out.push(entry(cx, cost, Key::Work(w.resource), shape.is, &[], &count)?);
+        out.push(entry(cx, cost, Key::Work(w.resource), shape.is, (&[], &[]), &count)?);
     }
     Ok(())
 }
 
 /// One entry from a count at each granularity. `fine` are axes below the grid whose positions
-/// each touch something else.
+/// each touch something else, `apart` those that divide what is touched in a storage they share.
 fn entry(
     cx: &Cx,
     cost: &OpCost,
     key: Key,
     is: Certainty,
-    fine: &[AxisId],
+    (fine, apart): (&[AxisId], &[AxisId]),
     count: &dyn Fn(Grain) -> Result<u128, Diagnostic>,
 ) -> Result<Entry, Diagnostic> {
     let run = &cost.run;
@@ -221,8 +244,18 @@ fn entry(
     let joined = count(Grain::Split(&coarse))?;
     let mut grid_each: Vec<AxisId> = run.each.iter().copied().filter(|a| coarse(*a)).collect();
     grid_each.extend(fine);
-    let grid = joined.saturating_mul(run.count(cx, &grid_each));
-    let total = local.saturating_mul(run.count(cx, &run.each));
+    // positions that divide what they share are put together: a part that is cut short by the end
+    // of what exists is no whole part
+    let all = |each: &[AxisId], divides: &dyn Fn(AxisId) -> bool| -> Result<u128, Diagnostic> {
+        let parted = |a: AxisId| {
+            apart.contains(&a) && each.contains(&a) && divides(a) && !run.trips.axes.contains(&a)
+        };
+        let together = count(Grain::Split(&|a| divides(a) && !parted(a)))?;
+        let rest: Vec<AxisId> = each.iter().copied().filter(|a| !parted(*a)).collect();
+        Ok(together.saturating_mul(run.count(cx, &rest)))
+    };
+    let grid = all(&grid_each, &coarse)?;
+    let total = all(&run.each, &|_| true)?;
     let logical = count(Grain::Logical)?.saturating_mul(run.logical(cx));
     let span = cost.op.node.span;
     for n in [grid, total, logical] {
@@ -230,10 +263,25 @@ fn entry(
     }
     let is = is.and(run.trips.is);
     let shared = matches!(key, Key::Read(s) | Key::Write(s) if at_grid(s));
-    Ok(if shared {
-        Entry { key, logical, total: grid, grid, is, local: joined, each: grid_each }
-    } else {
-        Entry { key, logical, total, grid, is, local, each: run.each.clone() }
+    let (total, local, each) =
+        if shared { (grid, joined, grid_each) } else { (total, local, run.each.clone()) };
+    let mut cut: Vec<AxisId> = each.iter().copied().filter(|a| apart.contains(a)).collect();
+    if total >= local.saturating_mul(run.count(cx, &each)) {
+        cut.clear();
+    }
+    Ok(Entry {
+        key,
+        logical,
+        total,
+        grid,
+        is,
+        local,
+        flight: local,
+        left: (1, 1),
+        value: None,
+        each,
+        cut,
+        by_data: false,
     })
 }
 
@@ -265,14 +313,21 @@ fn traffic(
     // only what is reached through data is a bound
     let by_data = t.access.axes.iter().any(|a| matches!(a, AxisAccess::Any { .. }));
     let is = if by_data { shape.is } else { Certainty::Exact };
-    entry(cx, cost, key, is, &fine, &count)
+    // threads whose windows overlap fetch once what they share
+    let overlap = read && at_grid(t.storage) && !window::disjoint(cx, t.value, &fine);
+    let is = is.and(certainty(!overlap));
+    let mut apart = shape.axes_of(t);
+    apart.retain(|a| !cx.machine.apart(t.storage, cx.rank(*a)));
+    let entry = entry(cx, cost, key, is, (&fine, &apart), &count)?;
+    Ok(Entry { by_data: by_data && shape.is != Certainty::Exact, value: Some(t.value), ..entry })
 }
 
 /// Bytes that units send to each other.
 ///
 /// * finishing a partial of `b` bytes over an axis of `n`: reduce-scatter, then all-gather, each
 ///   unit sends `2 b (n - 1) / n` and receives as many; no all-reduce sends less (Patarasu and
-///   Yuan, "Bandwidth optimal all-reduce algorithms", 2009)
+///   Yuan, "Bandwidth optimal all-reduce algorithms", 2009);
+///   where the result is in a storage that they share, only the first half
 /// * a reshard whose source is split over an axis of `n` that does not split the result the same
 ///   way: a unit lacks `(n - 1) / n` of its part of the result
 ///
@@ -294,15 +349,19 @@ fn communication(cx: &Cx, cost: &OpCost) -> Result<Vec<Comm>, Diagnostic> {
     for a in active {
         let (n, rank) = (cx.extent(*a), cx.rank(*a));
         let apart = |s| cx.machine.apart(s, rank);
-        if n < 2 || !apart(to.place.storage) || !apart(from.place.storage) {
+        let finished = from.place.partial_over(*a).is_some() && to.place.partial_over(*a).is_none();
+        // shares that grid positions add to what they share are traffic of that storage
+        let everywhere = apart(to.place.storage);
+        let reduced = finished && rank > cx.machine.grid;
+        if n < 2 || !(everywhere || reduced) || !apart(from.place.storage) {
             continue;
         }
-        let finished = from.place.partial_over(*a).is_some() && to.place.partial_over(*a).is_none();
         let split_by =
             |t: &TensorTy| t.place.axes.iter().position(|s| s.mesh_axes().any(|x| x == *a));
         let moved = split_by(from).is_some() && split_by(from) != split_by(to);
         let each = match (finished, moved) {
-            (true, _) => local.saturating_mul(2 * (n - 1)).div_ceil(n),
+            (true, _) if everywhere => local.saturating_mul(2 * (n - 1)).div_ceil(n),
+            (true, _) => local.saturating_mul(n - 1).div_ceil(n),
             (false, true) => local.saturating_mul(n - 1).div_ceil(n),
             _ => continue,
         };

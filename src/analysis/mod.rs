@@ -9,20 +9,34 @@
 // a refusal ends the analysis: its size does not matter
 #![allow(clippy::result_large_err)]
 
+pub mod advice;
+mod boxes;
 mod capacity;
+pub mod compare_text;
 mod cost;
+pub mod crossings;
 mod cx;
+pub mod diff;
 mod footprint;
 mod live;
 mod machine;
+pub mod metric;
+pub mod plot;
+pub mod poly;
 pub mod record;
+pub mod reuse;
 mod roofline;
+pub mod schema;
+pub mod scopes;
 mod shape;
 mod sum;
+pub mod sweep;
 mod text;
+pub mod timeline;
 mod trips;
 pub mod units;
 mod walk;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -47,8 +61,16 @@ use record::{LaunchRecord, OpRecord, PeakRecord, SCHEMA, Site};
 pub struct Options {
     /// Leaves out the bounds of time.
     pub no_roofline: bool,
+    /// Leaves out the predicted time.
+    pub no_prediction: bool,
     /// Leaves out the search for the largest dim that fits, where a capacity is exceeded.
     pub no_search: bool,
+    /// Leaves out the records of single ops, and the notes.
+    pub no_ops: bool,
+    /// Leaves out the records of footprints; the bounds have what they need of them.
+    pub no_footprints: bool,
+    /// Leaves out the advice.
+    pub no_advice: bool,
 }
 
 /// Analyses one function at the sizes of `env`, which has a value for every dim; data used as an
@@ -75,9 +97,26 @@ pub fn analyze(
         search_dims(graph, env, target, &mut capacity);
     }
     let launches = launches(&cx, &live, &ops);
-    let footprints = footprint::footprints(&cx, ops.iter());
     let rated = target.filter(|_| !options.no_roofline);
-    let roofline = rated.map(|t| roofline::roofline(&cx, t, &ops, &launches, &footprints));
+    let footprints = match options.no_footprints && rated.is_none() && options.no_prediction {
+        true => vec![],
+        false => footprint::footprints(&cx, ops.iter()),
+    };
+    let roofline =
+        rated.map(|t| roofline::roofline(&cx, (t, roofline::PEAK), &ops, &launches, &footprints));
+    let predicted = target.filter(|_| !options.no_prediction);
+    // the sizes of a sweep that asks for another figure leave it out as they leave out the ops
+    let reuse = target.filter(|_| !options.no_ops || predicted.is_some());
+    let reuse = reuse.and_then(|t| reuse::reuse(&cx, t, &ops, &launches));
+    let prediction = predicted.and_then(|t| {
+        let kept = reuse.as_ref().and_then(|r| r.gmem_lru).map(u128::from);
+        timeline::predict(&cx, t, &ops, &launches, &footprints, kept)
+    });
+    let bound = roofline.as_ref().and_then(|r| r.bound("placed", "cold"));
+    let advice = match options.no_advice {
+        true => vec![],
+        false => advice::advise(&cx, &ops, &live, &launches, &capacity, bound),
+    };
     let all: Vec<&OpCost> = ops.iter().collect();
     let unplaced = |o: &&&OpCost| o.run.launch.is_none() && !o.entries.is_empty();
     let value = |v: &VarId| (graph.vars.name(*v).to_string(), env.get(*v).unwrap_or(0));
@@ -94,9 +133,13 @@ pub fn analyze(
         launches,
         footprints: footprints.into_iter().map(|f| f.record).collect(),
         capacity,
+        reuse,
         roofline,
-        ops: records(&cx, &ops),
-        notes: notes(&cx, &ops, target),
+        advice,
+        prediction,
+        scopes: if options.no_ops { vec![] } else { scopes::scopes(&cx, &ops)? },
+        ops: if options.no_ops { vec![] } else { records(&cx, &ops) },
+        notes: if options.no_ops { vec![] } else { notes(&cx, &ops, target) },
     })
 }
 

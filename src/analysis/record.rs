@@ -1,7 +1,13 @@
 //! What an analysis found, as plain data. The whole program and each op have one shape.
 
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use super::advice::Finding;
+use super::scopes::ScopeRecord;
+use super::timeline::record::Prediction;
 use crate::base::{SourceMap, Span};
 use crate::types::dtype::DType;
 
@@ -9,7 +15,7 @@ use crate::types::dtype::DType;
 pub const SCHEMA: &str = "tilefoundry.analysis/1";
 
 /// How a number stands to the truth.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
     #[default]
@@ -35,7 +41,7 @@ impl Certainty {
 }
 
 /// A place in the source; `at` is `file:line:column` once [`Analysis::locate`] has run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Site {
     pub file: u32,
     pub start: u32,
@@ -54,7 +60,7 @@ impl Site {
         Span { file, start: self.start, end: self.end }
     }
 
-    fn locate(&mut self, sources: &SourceMap) {
+    pub(super) fn locate(&mut self, sources: &SourceMap) {
         self.at = Some(sources.locate(self.span()));
     }
 }
@@ -89,6 +95,22 @@ impl Ratio {
         }
     }
 
+    /// The difference, zero where `other` is larger.
+    pub fn minus(self, other: Ratio) -> Ratio {
+        let exact = self.num.checked_mul(other.den).zip(other.num.checked_mul(self.den));
+        match (exact, self.den.checked_mul(other.den)) {
+            (Some((a, b)), Some(d)) => Ratio::new(a.saturating_sub(b), d),
+            _ => Ratio::new((self.num / self.den).saturating_sub(other.num / other.den), 1),
+        }
+    }
+
+    /// The quotient; none where `other` is zero.
+    pub fn over(self, other: Ratio) -> Option<Ratio> {
+        let num = self.num.checked_mul(other.den)?;
+        let den = self.den.checked_mul(other.num)?;
+        (den > 0).then(|| Ratio::new(num, den))
+    }
+
     pub fn as_f64(self) -> f64 {
         self.num as f64 / self.den as f64
     }
@@ -119,6 +141,16 @@ impl Serialize for Ratio {
     }
 }
 
+impl JsonSchema for Ratio {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Ratio".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        super::schema::ratio()
+    }
+}
+
 /// A JSON number where it fits 64 bits, otherwise its digits as a string.
 pub(super) fn big<S: Serializer>(n: &u128, s: S) -> Result<S::Ok, S::Error> {
     match u64::try_from(*n) {
@@ -128,7 +160,7 @@ pub(super) fn big<S: Serializer>(n: &u128, s: S) -> Result<S::Ok, S::Error> {
 }
 
 /// What one position of a level does.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PerUnit {
     pub level: String,
     /// Positions of the level.
@@ -144,7 +176,7 @@ pub struct PerUnit {
 }
 
 /// One counted quantity.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Amount {
     /// As authored once: whole extents, no padding, no copy of the same.
     #[serde(serialize_with = "big")]
@@ -161,7 +193,7 @@ pub struct Amount {
     pub per_unit: Vec<PerUnit>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WorkRecord {
     /// `tensor.bf16`, `fma.f32`, `sfu`, `int`, `cvt`. A `tensor` multiply-add counts as 2.
     pub resource: String,
@@ -170,9 +202,10 @@ pub struct WorkRecord {
 }
 
 /// Floating-point operations of one dtype, over `tensor` and `fma`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FlopRecord {
     #[serde(serialize_with = "name")]
+    #[schemars(with = "String")]
     pub dtype: DType,
     #[serde(serialize_with = "big")]
     pub logical: u128,
@@ -188,7 +221,7 @@ fn name<S: Serializer>(d: &DType, s: S) -> Result<S::Ok, S::Error> {
 }
 
 /// Bytes of one storage.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TrafficRecord {
     pub storage: String,
     pub read: Amount,
@@ -196,7 +229,7 @@ pub struct TrafficRecord {
 }
 
 /// Bytes that move between the owners of one level.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CommRecord {
     pub level: String,
     /// That one unit sends; it receives as many.
@@ -208,7 +241,7 @@ pub struct CommRecord {
     pub is: Certainty,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Costs {
     pub work: Vec<WorkRecord>,
     pub flops: Vec<FlopRecord>,
@@ -232,7 +265,7 @@ impl Costs {
 }
 
 /// One op, with all its runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct OpRecord {
     pub node: u32,
     pub op: String,
@@ -255,12 +288,13 @@ pub struct OpRecord {
 }
 
 /// One outermost mesh.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LaunchRecord {
     pub name: String,
     pub site: Site,
     /// Level and positions in all.
     #[serde(serialize_with = "pairs")]
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub positions: Vec<(String, u128)>,
     /// Grid positions that one unit holds at once, by its shared pools and limits.
     pub resident: Option<u64>,
@@ -281,8 +315,12 @@ fn pairs<S: Serializer>(v: &[(String, u128)], s: S) -> Result<S::Ok, S::Error> {
     s.collect_map(v.iter().map(|(k, n)| (k, u64::try_from(*n).unwrap_or(u64::MAX))))
 }
 
+pub(super) fn sizes<S: Serializer>(v: &[(String, i64)], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_map(v.iter().map(|(k, n)| (k, n)))
+}
+
 /// The distinct bytes of one buffer in `gmem` that the program touches.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FootprintRecord {
     pub buffer: String,
     pub site: Site,
@@ -299,7 +337,7 @@ pub struct FootprintRecord {
 }
 
 /// A value that is live at a peak.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LiveValue {
     pub value: String,
     pub ty: String,
@@ -313,7 +351,7 @@ pub struct LiveValue {
 }
 
 /// Peak bytes in one owner of a storage.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PeakRecord {
     pub storage: String,
     /// The level whose position owns it, `cta`; for a part, `thread of mma`.
@@ -344,7 +382,7 @@ pub struct PeakRecord {
 }
 
 /// Time on one resource.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BoundRow {
     pub resource: String,
     /// Work on it, in the unit of the rate.
@@ -360,7 +398,7 @@ pub struct BoundRow {
 }
 
 /// A lower bound of the time: the maximum over resources.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Bound {
     /// `device` or `placed`.
     pub name: String,
@@ -375,7 +413,7 @@ pub struct Bound {
     pub rows: Vec<BoundRow>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Roofline {
     pub rates: String,
     pub bounds: Vec<Bound>,
@@ -388,12 +426,15 @@ impl Roofline {
 }
 
 /// Everything found about one program at stated sizes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Analysis {
+    #[schemars(extend("const" = SCHEMA))]
     pub schema: &'static str,
     pub program: String,
     pub target: Option<String>,
     /// Dims with their values.
+    #[serde(serialize_with = "sizes")]
+    #[schemars(with = "BTreeMap<String, i64>")]
     pub dims: Vec<(String, i64)>,
     /// The whole program.
     pub costs: Costs,
@@ -402,7 +443,16 @@ pub struct Analysis {
     pub launches: Vec<LaunchRecord>,
     pub footprints: Vec<FootprintRecord>,
     pub capacity: Vec<PeakRecord>,
+    /// What the last cache keeps; none without a target, or on several devices.
+    pub reuse: Option<super::reuse::Reuse>,
     pub roofline: Option<Roofline>,
+    /// Totals of each call path, callers first.
+    pub scopes: Vec<ScopeRecord>,
+    /// The predicted time.
+    pub prediction: Option<Prediction>,
+    /// What would make it faster or smaller, the most time first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<Finding>,
     pub ops: Vec<OpRecord>,
     pub notes: Vec<String>,
 }
@@ -417,77 +467,21 @@ impl Analysis {
         self.capacity.iter().find(|p| p.storage == storage && p.owner == owner)
     }
 
-    /// A figure by its path; `None` where there is none of that name. Without more words it is the
-    /// logical one, with `.total` or `.grid` that of all positions:
-    ///
-    /// * `flops.f16`, `work.sfu`, `work.tensor.bf16`
-    /// * `gmem.read`, `smem.write.total`
-    /// * `peak.rmem`, `peak.rmem.in_place`, `peak.rmem.allocated`: of the storage's first owner
-    /// * `communication.gpu`: bytes that all units of a level send
-    /// * `footprint.x.read`, `footprint.x.write`
-    pub fn figure(&self, path: &str) -> Option<u128> {
-        let (path, which) = match path.rsplit_once('.') {
-            Some((p, w @ ("total" | "grid" | "logical"))) => (p, w),
-            _ => (path, "logical"),
-        };
-        let pick = |a: &Amount| match which {
-            "total" => a.total,
-            "grid" => a.grid,
-            _ => a.logical,
-        };
-        if let Some(d) = path.strip_prefix("flops.") {
-            let f = self.costs.flops.iter().find(|f| f.dtype.name() == d);
-            return Some(f.map_or(0, |f| match which {
-                "total" => f.total,
-                "grid" => f.grid,
-                _ => f.logical,
-            }));
-        }
-        if let Some(r) = path.strip_prefix("work.") {
-            return Some(self.costs.work(r).map_or(0, pick));
-        }
-        if let Some(p) = path.strip_prefix("peak.") {
-            let (storage, form) = p.split_once('.').unwrap_or((p, ""));
-            let p = self.capacity.iter().find(|p| p.storage == storage)?;
-            return match form {
-                "" => Some(p.live),
-                "in_place" => Some(p.live_in_place),
-                "allocated" => Some(p.allocated_in_place),
-                _ => None,
-            };
-        }
-        if let Some(l) = path.strip_prefix("communication.") {
-            return Some(self.costs.communication.iter().find(|c| c.level == l)?.total);
-        }
-        if let Some(f) = path.strip_prefix("footprint.") {
-            let (name, way) = f.rsplit_once('.')?;
-            let f = self.footprints.iter().find(|f| f.buffer == name)?;
-            return match way {
-                "read" => Some(f.read),
-                "write" => Some(f.write),
-                _ => None,
-            };
-        }
-        let (storage, way) = path.split_once('.')?;
-        let t = self.costs.traffic(storage)?;
-        match way {
-            "read" => Some(pick(&t.read)),
-            "write" => Some(pick(&t.write)),
-            _ => None,
-        }
-    }
-
     /// Fills in `file:line:column` of every site, for JSON.
     pub fn locate(&mut self, sources: &SourceMap) {
         let launches = self.launches.iter_mut().map(|l| &mut l.site);
         let prints = self.footprints.iter_mut().map(|f| &mut f.site);
         let ops = self.ops.iter_mut().map(|o| &mut o.site);
-        for s in launches.chain(prints).chain(ops) {
+        let predicted = self.prediction.iter_mut().flat_map(Prediction::sites);
+        for s in launches.chain(prints).chain(ops).chain(predicted) {
             s.locate(sources);
         }
         for p in &mut self.capacity {
             p.site.locate(sources);
             p.values.iter_mut().for_each(|v| v.site.locate(sources));
+        }
+        for f in &mut self.advice {
+            f.sites.iter_mut().for_each(|s| s.site.locate(sources));
         }
     }
 }

@@ -9,9 +9,12 @@
 //! are alike; its rate is 1/U of the device's. At `gmem`, a launch (and each op outside meshes)
 //! moves its distinct bytes once; a read of what was touched before misses at least
 //! `bytes touched since - capacity` of the last cache, for no policy keeps more. What a launch
-//! reads again beyond its distinct bytes is the last cache's traffic. What a loop outside meshes
+//! reads again beyond its distinct bytes is the last cache's traffic, but for what one position must
+//! read from memory again in the trips of its loop (see [`must_miss`]); what waves and trips are
+//! predicted to miss is no bound and stands in `reuse`. What a loop outside meshes
 //! touches again misses at least in the share of its working set that exceeds the cache. The
-//! distinct bytes that an op writes reach `gmem`.
+//! distinct bytes of results reach `gmem`; of anything else only what a cache of that capacity
+//! cannot have kept until it is used.
 //!
 //! A module on several devices is bounded by the work of one of them.
 //!
@@ -26,16 +29,20 @@ use super::cost::{Key, OpCost};
 use super::cx::Cx;
 use super::footprint::{Print, footprints};
 use super::record::{Bound, BoundRow, Certainty, LaunchRecord, PerUnit, Ratio, Roofline};
+use super::reuse::must_miss;
 use super::sum;
 use super::units::{bytes, time};
 use crate::graph::ValueId;
-use crate::ops::Role;
 use crate::ops::facts::Resource;
 use crate::target::{RateSet, Target};
 use crate::types::dtype::DType;
 use crate::types::placement::{MeshId, Storage};
 
-const SET: RateSet = RateSet::Peak;
+/// The rates of bounds.
+pub(super) const PEAK: &[RateSet] = &[RateSet::Peak];
+
+/// The rates of predictions: measured ones, and the datasheet's where none is.
+pub(super) const MEASURED: &[RateSet] = &[RateSet::Sustained, RateSet::Peak];
 
 /// Time of `amount` at `rate` a second, in picoseconds.
 fn ps(amount: u128, rate: u128) -> Option<Ratio> {
@@ -44,24 +51,44 @@ fn ps(amount: u128, rate: u128) -> Option<Ratio> {
 }
 
 /// A rate with the factor that turns work into its unit.
-struct Rate {
-    per_s: u128,
+pub(super) struct Rate {
+    /// Of the whole device.
+    pub per_s: u128,
     /// Work units for one unit of the rate: a multiply-add counts 2 as `tensor` and 1 as `fma`.
-    divide: u128,
-    text: String,
-    note: Option<String>,
+    pub divide: u128,
+    /// The name under which the target states it.
+    pub name: String,
+    pub set: RateSet,
+    pub text: String,
+    pub note: Option<String>,
+}
+
+/// The rate of a name in the first of the sets that has it.
+pub(super) fn stated(target: &Target, sets: &[RateSet], name: &str) -> Result<Rate, String> {
+    let mut reason = format!("no rate of `{name}` is asked for");
+    for set in sets {
+        match target.rate_or_reason(*set, name) {
+            Ok(f) => {
+                return Ok(Rate {
+                    per_s: f.value.round().max(0.0) as u128,
+                    divide: 1,
+                    name: name.to_string(),
+                    set: *set,
+                    text: format!("{:e} {}", f.value, f.unit),
+                    note: None,
+                });
+            }
+            Err(e) => reason = e,
+        }
+    }
+    Err(reason)
 }
 
 /// The rate of a resource. Where there is no matrix unit for a dtype, the multiply-adds run on the
 /// scalar units; narrow floats there are computed in `f32`.
-fn rate(target: &Target, r: Resource) -> Result<Rate, String> {
+pub(super) fn rate(target: &Target, sets: &[RateSet], r: Resource) -> Result<Rate, String> {
     let of = |name: &str, divide: u128, note: Option<String>| {
-        target.rate_or_reason(SET, name).map(|f| Rate {
-            per_s: f.value.round().max(0.0) as u128,
-            divide,
-            text: format!("{:e} {}", f.value, f.unit),
-            note,
-        })
+        stated(target, sets, name).map(|r| Rate { divide, note, ..r })
     };
     let name = r.name();
     let direct = of(&name, 1, None);
@@ -118,19 +145,23 @@ fn add(
     }
 }
 
+/// A target with the sets that its rates are looked up in, one after the other.
+pub(super) type Rates<'t> = (&'t Target, &'t [RateSet]);
+
 pub(super) fn roofline(
     cx: &Cx,
-    target: &Target,
+    rates: Rates,
     ops: &[OpCost],
     launches: &[LaunchRecord],
     footprints: &[Print],
 ) -> Roofline {
     let mut bounds = vec![];
     for warm in [false, true] {
-        bounds.push(device(cx, target, ops, footprints, warm));
-        bounds.push(placed(cx, target, ops, launches, warm));
+        bounds.push(device(cx, rates, ops, footprints, warm));
+        bounds.push(placed(cx, rates, ops, launches, footprints, warm, None));
     }
-    Roofline { rates: SET.as_str().into(), bounds }
+    let names: Vec<&str> = rates.1.iter().map(|s| s.as_str()).collect();
+    Roofline { rates: names.join(", else "), bounds }
 }
 
 fn bound(name: &str, warm: bool, rows: Rows) -> Bound {
@@ -168,26 +199,34 @@ fn bound(name: &str, warm: bool, rows: Rows) -> Bound {
 }
 
 fn named_rate(
-    target: &Target,
+    (target, sets): Rates,
     name: &str,
     amount: u128,
 ) -> Result<(Ratio, String, Option<String>), String> {
-    let f = target.rate_or_reason(SET, name)?;
-    let t = ps(amount, f.value.round().max(0.0) as u128).ok_or("the amount overflows")?;
-    Ok((t, format!("{:e} {}", f.value, f.unit), None))
+    // a bandwidth that no vendor states is bounded by what was measured
+    let measured = |why| match stated(target, &[RateSet::Sustained], name) {
+        Ok(r) => {
+            let note = format!("no peak rate of `{name}` is stated: priced at the sustained one");
+            Ok(Rate { note: Some(note), ..r })
+        }
+        Err(_) => Err(why),
+    };
+    let r = stated(target, sets, name).or_else(measured)?;
+    let t = ps(amount, r.per_s).ok_or("the amount overflows")?;
+    Ok((t, r.text, r.note))
 }
 
 /// The cache between all units and `gmem`, with its bytes.
-fn last_cache(target: &Target) -> Option<(&str, u128)> {
+pub(super) fn last_cache(target: &Target) -> Option<(&str, u128)> {
     let last = target.caches().iter().rfind(|c| c.of == Storage::Gmem.name())?;
     Some((last.name.as_str(), u128::from(last.capacity.known()?.value)))
 }
 
-fn device(cx: &Cx, target: &Target, ops: &[OpCost], footprints: &[Print], warm: bool) -> Bound {
+fn device(cx: &Cx, rates: Rates, ops: &[OpCost], footprints: &[Print], warm: bool) -> Bound {
     let mut rows = Rows::new();
     let all: Vec<&OpCost> = ops.iter().collect();
     for (r, amount, is) in work(&all) {
-        let priced = rate(target, r).and_then(|x| {
+        let priced = rate(rates.0, rates.1, r).and_then(|x| {
             let share = amount.div_ceil(x.divide).div_ceil(devices(cx));
             let t = ps(share, x.per_s).ok_or("the work overflows")?;
             Ok((t, x.text, x.note))
@@ -202,18 +241,18 @@ fn device(cx: &Cx, target: &Target, ops: &[OpCost], footprints: &[Print], warm: 
         moved += (read + f.record.write).div_ceil(f.devices);
         is = is.and(f.record.read_is).and(f.record.write_is);
     }
-    gmem(target, &mut rows, moved, 0, is, warm);
+    gmem(rates, &mut rows, moved, 0, is, warm);
     bound("device", warm, rows)
 }
 
 /// Rows of `gmem` and of the last cache for bytes that come from memory and that are read again.
-fn gmem(target: &Target, rows: &mut Rows, moved: u128, again: u128, is: Certainty, warm: bool) {
-    let cache = last_cache(target);
+fn gmem(rates: Rates, rows: &mut Rows, moved: u128, again: u128, is: Certainty, warm: bool) {
+    let cache = last_cache(rates.0);
     let kept = if warm { cache.map_or(0, |(_, n)| n.min(moved)) } else { 0 };
-    add(rows, "gmem", moved - kept, is, named_rate(target, "gmem", moved - kept));
+    add(rows, "gmem", moved - kept, is, named_rate(rates, "gmem", moved - kept));
     if let Some((name, _)) = cache {
         let through = moved.saturating_add(again);
-        add(rows, name, through, is, named_rate(target, name, through));
+        add(rows, name, through, is, named_rate(rates, name, through));
     }
 }
 
@@ -230,39 +269,88 @@ fn work(ops: &[&OpCost]) -> Vec<(Resource, u128, Certainty)> {
     out.into_iter().map(|(r, (n, is))| (r, n, is)).collect()
 }
 
-fn placed(
-    cx: &Cx,
-    target: &Target,
-    ops: &[OpCost],
-    launches: &[LaunchRecord],
-    warm: bool,
-) -> Bound {
-    let mut rows = Rows::new();
-    let mut groups: Vec<(Option<usize>, Vec<&OpCost>)> = vec![];
+/// Ops that run together: those of a launch; ops outside meshes run one after the other on the
+/// whole device.
+pub(super) type Group<'o, 'c> = (Option<usize>, Vec<&'o OpCost<'c>>);
+
+pub(super) fn groups<'o, 'c>(ops: &'o [OpCost<'c>]) -> Vec<Group<'o, 'c>> {
+    let mut groups: Vec<Group> = vec![];
     for o in ops {
         match groups.last_mut() {
-            // ops outside meshes run one after the other on the whole device
             Some((l, g)) if *l == o.run.launch && l.is_some() => g.push(o),
             _ => groups.push((o.run.launch, vec![o])),
         }
     }
-    for (launch, group) in &groups {
-        let resident = launch.and_then(|l| launches.get(l)).and_then(|l| l.resident);
-        on_units(cx, target, group, *launch, &mut rows);
-        in_flight(cx, target, group, *launch, resident, &mut rows);
+    groups
+}
+
+/// The bound of the program as authored; `even` is a launch taken as if every unit did as much.
+pub(super) fn placed(
+    cx: &Cx,
+    rates: Rates,
+    ops: &[OpCost],
+    launches: &[LaunchRecord],
+    footprints: &[Print],
+    warm: bool,
+    even: Option<usize>,
+) -> Bound {
+    let mut rows = Rows::new();
+    let groups = groups(ops);
+    for group in &groups {
+        of_group(cx, rates, group, launches, even, &mut rows);
     }
-    let (moved, again, is) = traffic(cx, target, &groups);
-    gmem(target, &mut rows, moved, again, is, warm);
+    // a result is written once, whatever happens
+    let results = footprints.iter().filter(|f| f.record.persistent);
+    let mut moved: u128 = results.map(|f| f.record.write.div_ceil(f.devices)).sum();
+    let (mut through, mut is) = (0u128, Certainty::Exact);
+    for t in traffic(cx, rates.0, &groups, footprints) {
+        moved += t.least;
+        through += t.moved + t.again;
+        is = is.and(t.is);
+    }
+    gmem(rates, &mut rows, moved, through.saturating_sub(moved), is, warm);
     if warm {
         rows.remove("gmem in flight");
     }
-    link(cx, target, ops, &mut rows);
     bound("placed", warm, rows)
 }
 
+/// The bound of one group alone.
+pub(super) fn group_bound(
+    cx: &Cx,
+    rates: Rates,
+    group: &Group,
+    launches: &[LaunchRecord],
+    t: &Traffic,
+    warm: bool,
+) -> Bound {
+    let mut rows = Rows::new();
+    of_group(cx, rates, group, launches, None, &mut rows);
+    gmem(rates, &mut rows, t.moved, t.again, t.is, false);
+    if warm {
+        rows.remove("gmem in flight");
+    }
+    bound("placed", warm, rows)
+}
+
+/// What one group does on its units, in flight and over the link.
+fn of_group(
+    cx: &Cx,
+    rates: Rates,
+    (launch, ops): &Group,
+    launches: &[LaunchRecord],
+    even: Option<usize>,
+    rows: &mut Rows,
+) {
+    let resident = launch.and_then(|l| launches.get(l)).and_then(|l| l.resident);
+    on_units(cx, rates, ops, launch.filter(|_| *launch != even), rows);
+    in_flight(cx, rates.0, ops, *launch, resident, rows);
+    link(cx, rates, ops, rows);
+}
+
 /// Work and shared-memory traffic of one launch on its units.
-fn on_units(cx: &Cx, target: &Target, ops: &[&OpCost], launch: Option<usize>, rows: &mut Rows) {
-    let units = target.grid_unit().and_then(|u| u.count.known()).map(|f| u128::from(f.value));
+fn on_units(cx: &Cx, rates: Rates, ops: &[&OpCost], launch: Option<usize>, rows: &mut Rows) {
+    let units = rates.0.grid_unit().and_then(|u| u.count.known()).map(|f| u128::from(f.value));
     let costs = sum::costs(cx, ops);
     let level = cx.machine.level(cx.machine.grid);
     let busiest = |total: u128, per_unit: &[PerUnit]| -> u128 {
@@ -270,7 +358,9 @@ fn on_units(cx: &Cx, target: &Target, ops: &[&OpCost], launch: Option<usize>, ro
         let (Some(u), Some(l)) = (units, launch) else { return total.div_ceil(devices(cx)) };
         let all = u.saturating_mul(devices(cx)).max(1);
         let p = sum::units(cx, l, cx.machine.grid);
-        let max = per_unit.iter().find(|x| x.level == level).map_or(0, |x| x.max);
+        // nothing follows from a most that is only bounded from above
+        let known = |x: &&PerUnit| x.level == level && x.max_is != Certainty::UpperBound;
+        let max = per_unit.iter().find(known).map_or(0, |x| x.max);
         let alike = max.checked_mul(p) == Some(total);
         let of_unit = if alike { max * p.div_ceil(all) } else { max };
         of_unit.max(total.div_ceil(p.min(all))).saturating_mul(u)
@@ -281,20 +371,16 @@ fn on_units(cx: &Cx, target: &Target, ops: &[&OpCost], launch: Option<usize>, ro
             _ => None,
         });
         let Some(r) = resource else { continue };
-        let priced = rate(target, r).and_then(|x| {
+        let priced = rate(rates.0, rates.1, r).and_then(|x| {
             let n = busiest(w.amount.total, &w.amount.per_unit).div_ceil(x.divide);
             Ok((ps(n, x.per_s).ok_or("the work overflows")?, x.text, x.note))
         });
         add(rows, &w.resource, w.amount.total, w.amount.is, priced);
     }
-    if let Some(t) = costs.traffic(Storage::Smem.name()) {
-        let total = t.read.total + t.write.total;
-        let mut per_unit = t.read.per_unit.clone();
-        for (a, b) in per_unit.iter_mut().zip(&t.write.per_unit) {
-            a.max += b.max;
-        }
-        let n = busiest(total, &per_unit);
-        add(rows, "smem", total, t.read.is.and(t.write.is), named_rate(target, "smem", n));
+    let smem = sum::together(cx, ops, &[Key::Read(Storage::Smem), Key::Write(Storage::Smem)]);
+    if smem.total > 0 {
+        let n = busiest(smem.total, &smem.per_unit);
+        add(rows, "smem", smem.total, smem.is, named_rate(rates, "smem", n));
     }
 }
 
@@ -320,8 +406,7 @@ fn in_flight(
     let mut each = 0u128;
     for o in ops {
         let reads = o.entries.iter().filter(|e| e.key == Key::Read(Storage::Gmem));
-        let ring = u128::from(if o.op.op.role() == Role::Reshard { o.op.buffers() } else { 1 });
-        each += reads.map(|e| e.local.saturating_mul(ring)).sum::<u128>();
+        each += reads.map(|e| e.flight.saturating_mul(u128::from(o.ring))).sum::<u128>();
     }
     let here = footprints(cx, ops.iter().copied());
     let moved: u128 = here.iter().map(|f| f.record.read.div_ceil(f.devices)).sum();
@@ -340,7 +425,7 @@ fn in_flight(
 }
 
 /// Devices that run the program: the positions of the meshes over levels that own memory.
-fn devices(cx: &Cx) -> u128 {
+pub(super) fn devices(cx: &Cx) -> u128 {
     let outer = |m: &MeshId| {
         cx.mesh_rank(*m).zip(cx.machine.owner(Storage::Gmem)).is_some_and(|(r, o)| r <= o)
     };
@@ -350,7 +435,7 @@ fn devices(cx: &Cx) -> u128 {
 }
 
 /// Distinct bytes of one trip of each loop outside meshes, by the innermost loop.
-fn working_sets(cx: &Cx, groups: &[(Option<usize>, Vec<&OpCost>)]) -> BTreeMap<usize, u128> {
+fn working_sets(cx: &Cx, groups: &[Group]) -> BTreeMap<usize, u128> {
     let mut by: BTreeMap<usize, BTreeMap<ValueId, u128>> = BTreeMap::new();
     for (launch, ops) in groups {
         for o in ops.iter().filter(|_| launch.is_none()) {
@@ -370,18 +455,67 @@ fn innermost(cx: &Cx, o: &OpCost) -> Option<usize> {
     cx.walk.frame(o.run.frame)?.loops.last().copied()
 }
 
-/// Bytes from the `gmem` of one device, and those that its last cache gives again.
-fn traffic(
+/// What was written to a buffer and need not have reached `gmem`.
+#[derive(Clone, Copy)]
+enum Written {
+    /// A result reaches it once, whatever happens.
+    Result,
+    /// The bytes since the last write, and how many of them were surely stored.
+    Kept { bytes: u128, stored: u128 },
+}
+
+impl Default for Written {
+    fn default() -> Written {
+        Written::Kept { bytes: 0, stored: 0 }
+    }
+}
+
+impl Written {
+    /// Bytes that were stored before a touch at which at least `gone` of the buffer had left the
+    /// cache. What was stored once since it was written need not be again.
+    fn touch(&mut self, gone: u128, write: u128) -> u128 {
+        let Written::Kept { bytes, stored } = self else { return 0 };
+        let more = gone.min(*bytes).saturating_sub(*stored);
+        *stored += more;
+        if write > 0 {
+            *self = Written::Kept { bytes: write, stored: 0 };
+        }
+        more
+    }
+}
+
+/// Bytes of one group at one device.
+pub(super) struct Traffic {
+    /// From and to `gmem`: what is written counts in full.
+    pub moved: u128,
+    /// The part of it that no cache can keep, without what results are written.
+    pub least: u128,
+    /// Of `moved`, those that are written.
+    pub written: u128,
+    /// That the last cache gives again, beside `moved`.
+    pub again: u128,
+    pub is: Certainty,
+}
+
+/// Bytes from the `gmem` of one device, and those that its last cache gives again, for each group.
+pub(super) fn traffic(
     cx: &Cx,
     target: &Target,
-    groups: &[(Option<usize>, Vec<&OpCost>)],
-) -> (u128, u128, Certainty) {
+    groups: &[Group],
+    footprints: &[Print],
+) -> Vec<Traffic> {
     let capacity = last_cache(target).map_or(0, |(_, n)| n);
+    let caches = target.caches().iter().filter(|c| c.of == Storage::Gmem.name());
+    let held = caches.filter_map(|c| c.capacity.known()).map(|f| u128::from(f.value)).sum();
     let sets = working_sets(cx, groups);
     // buffers in the order of their last touch, the latest last, with the bytes touched then
     let mut recent: Vec<(ValueId, u128)> = vec![];
-    let (mut moved, mut through, mut is) = (0u128, 0u128, Certainty::Exact);
+    let results = footprints.iter().filter(|f| f.record.persistent);
+    let mut kept: BTreeMap<ValueId, Written> = results.map(|f| (f.root, Written::Result)).collect();
+    let mut out = vec![];
     for (launch, ops) in groups {
+        let (mut moved, mut least, mut written, mut through) = (0u128, 0u128, 0u128, 0u128);
+        let mut is = Certainty::Exact;
         let set = ops.first().filter(|_| launch.is_none()).and_then(|o| innermost(cx, o));
         let set = set.and_then(|l| sets.get(&l)).copied().unwrap_or(0);
         // of what a loop touches again, a cache of this capacity keeps no more than itself
@@ -389,26 +523,38 @@ fn traffic(
             Some(over) if set > 0 => again.saturating_mul(over) / set,
             _ => 0,
         };
-        for f in footprints(cx, ops.iter().copied()) {
+        if launch.is_some() {
+            least = must_miss(cx, ops, held).div_ceil(devices(cx));
+            moved = least;
+        }
+        for f in super::footprint::footprints(cx, ops.iter().copied()) {
             let (read, write) = (f.record.read, f.record.write);
             let since: Option<u128> = recent
                 .iter()
                 .rposition(|(k, _)| *k == f.root)
                 .map(|i| recent.iter().skip(i).map(|(_, n)| n).sum());
-            let first = since.map_or(read, |s| s.saturating_sub(capacity).min(read));
+            let gone = since.map(|s| s.saturating_sub(capacity));
+            // what is first used here was there before, or is made here
+            let input = cx.graph.params.iter().any(|p| p.value == f.root);
+            let first = gone.unwrap_or(if input { read } else { 0 }).min(read);
+            let stored = kept.entry(f.root).or_default().touch(gone.unwrap_or(0), write);
             let again = f.read_total.saturating_sub(read) + f.write_total.saturating_sub(write);
-            moved += (first + write + lost(again)).div_ceil(f.devices);
+            least += (first + stored + lost(again)).div_ceil(f.devices);
+            let fetched = gone.unwrap_or(read).min(read);
+            moved += (fetched + write + lost(again)).div_ceil(f.devices);
+            written += write.div_ceil(f.devices);
             through += (f.read_total + f.write_total).div_ceil(f.devices);
             is = is.and(f.record.read_is).and(f.record.write_is);
             recent.retain(|(k, _)| *k != f.root);
             recent.push((f.root, read.max(write)));
         }
+        out.push(Traffic { moved, least, written, again: through.saturating_sub(moved), is });
     }
-    (moved, through.saturating_sub(moved), is)
+    out
 }
 
 /// What devices send to each other over the link, both directions together.
-fn link(cx: &Cx, target: &Target, ops: &[OpCost], rows: &mut Rows) {
+fn link(cx: &Cx, rates: Rates, ops: &[&OpCost], rows: &mut Rows) {
     let outer = |rank: usize| cx.machine.owner(Storage::Gmem).is_some_and(|g| rank <= g);
     let comms = ops.iter().flat_map(|o| &o.comm).filter(|c| outer(c.rank));
     let (mut n, mut is) = (0u128, Certainty::Exact);
@@ -417,6 +563,6 @@ fn link(cx: &Cx, target: &Target, ops: &[OpCost], rows: &mut Rows) {
         is = is.and(c.is);
     }
     if n > 0 {
-        add(rows, "link", 2 * n, is, named_rate(target, "link", 2 * n));
+        add(rows, "link", 2 * n, is, named_rate(rates, "link", 2 * n));
     }
 }

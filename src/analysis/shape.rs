@@ -72,6 +72,20 @@ impl Shape {
         Ok(shape)
     }
 
+    /// For each axis of a touched value, the split of the dimension that indexes it.
+    pub fn splits<'c>(&self, cx: &'c Cx, t: &Touch) -> Vec<Option<&'c AxisSplit>> {
+        let split = |access: &AxisAccess| {
+            let AxisAccess::Dims(dims) = access else { return None };
+            self.writes.iter().chain(&self.reads).find_map(|other| {
+                let place = &cx.graph.ty(other.value).place;
+                let mut axes = other.access.axes.iter().zip(&place.axes);
+                axes.find(|(a, s)| *a == &AxisAccess::Dims(dims.clone()) && !s.is_whole())
+                    .map(|(_, s)| s)
+            })
+        };
+        t.access.axes.iter().map(split).collect()
+    }
+
     /// Accesses with the types that place them; the flag tells results.
     fn placed<'c>(&self, cx: &'c Cx, op: &OpNode) -> Vec<((Access, bool), &'c TensorTy)> {
         let of = |t: &Touch, out: bool| ((t.access.clone(), out), cx.graph.ty(t.value));
@@ -125,6 +139,16 @@ impl Shape {
         self.dims.iter().flat_map(|d| d.axes.iter().copied()).collect()
     }
 
+    /// The axes that divide what an access touches.
+    pub fn axes_of(&self, t: &Touch) -> Vec<AxisId> {
+        let dims = t.access.axes.iter().flat_map(|a| match a {
+            AxisAccess::Dims(d) => d.as_slice(),
+            AxisAccess::Window { dim, .. } => std::slice::from_ref(dim),
+            AxisAccess::At(_) | AxisAccess::Any { .. } => &[],
+        });
+        dims.filter_map(|d| self.dims.get(*d)).flat_map(|d| d.axes.iter().copied()).collect()
+    }
+
     fn dim(&self, cx: &Cx, d: usize, grain: Grain) -> u128 {
         let Some(dim) = self.dims.get(d) else { return 1 };
         match grain {
@@ -158,11 +182,15 @@ impl Shape {
     ) -> Result<u128, Diagnostic> {
         let ty = cx.graph.ty(t.value);
         let extents = cx.shape(ty, span)?;
+        // positions that share the storage reach all of it, however it is split
+        let own = |keep: &dyn Fn(AxisId) -> bool, a: AxisId| {
+            keep(a) && cx.machine.apart(t.storage, cx.rank(a))
+        };
         let mut n = 1u128;
         for (i, access) in t.access.axes.iter().enumerate() {
             let extent = extents.get(i).copied().unwrap_or(1);
             let there = match (grain, ty.place.axes.get(i)) {
-                (Grain::Split(keep), Some(s)) => cx.axis_local(s, extent, keep),
+                (Grain::Split(keep), Some(s)) => cx.axis_local(s, extent, &|a| own(keep, a)),
                 _ => extent,
             };
             let reached = match access {
@@ -175,7 +203,13 @@ impl Shape {
             };
             n = n.saturating_mul(reached.min(there));
         }
-        self.at_most_source(cx, t.value, n, grain, span)
+        match grain {
+            Grain::Logical => self.at_most_source(cx, t.value, n, grain, span),
+            Grain::Split(keep) => {
+                let own = |a| own(keep, a);
+                self.at_most_source(cx, t.value, n, Grain::Split(&own), span)
+            }
+        }
     }
 
     /// A view may show one stored element many times; it is read once.

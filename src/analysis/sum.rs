@@ -34,7 +34,9 @@ impl Load {
         let sharing = sharing.filter(|a| !run.trips.axes.contains(a));
         let (times, share) = (cx.extent_of(inside), cx.extent_of(sharing));
         let axes = run.trips.axes.iter().copied().filter(|a| coarse(*a)).collect();
-        let amount = |n: u128| e.local.saturating_mul(n).saturating_mul(times).div_ceil(share);
+        let (left, of) = e.left;
+        let all = |n: u128| e.local.saturating_mul(n).saturating_mul(times).saturating_mul(left);
+        let amount = |n: u128| all(n).div_ceil(share.saturating_mul(of).max(1));
         let by = run.trips.by(coarse).into_iter().map(|(k, n)| (k, amount(n))).collect();
         Load { axes, by, part: run.part }
     }
@@ -158,7 +160,14 @@ fn amount(cx: &Cx, entries: &[(&Run, &Entry)]) -> Amount {
                 continue;
             }
             let loads: Vec<Load> = here.iter().map(|(r, e)| Load::of(cx, r, e, rank)).collect();
-            let (max, is) = busiest(cx, &loads, rank);
+            let (max, mut is) = busiest(cx, &loads, rank);
+            // the position that runs most may have a part that is cut short, as may one within it
+            let cut = here.iter().flat_map(|(_, e)| &e.cut);
+            if cut.clone().any(|a| cx.rank(*a) > rank)
+                || (cut.count() > 0 && loads.iter().any(|l| !l.axes.is_empty()))
+            {
+                is = is.and(Certainty::UpperBound);
+            }
             let n = units(cx, launch, rank);
             let total: u128 = here.iter().map(|(_, e)| e.total).sum();
             unit.units = unit.units.max(n);
@@ -184,6 +193,16 @@ fn known(cx: &Cx, key: Key, rank: usize) -> bool {
         }
         _ => true,
     }
+}
+
+/// What ops do of several kinds together: the busiest unit is one that does most of their sum.
+pub(super) fn together(cx: &Cx, ops: &[&OpCost], keys: &[Key]) -> Amount {
+    let mut entries: Vec<(&Run, &Entry)> = vec![];
+    for o in ops {
+        let of = o.entries.iter().filter(|e| keys.contains(&e.key));
+        entries.extend(of.map(|e| (&o.run, e)));
+    }
+    amount(cx, &entries)
 }
 
 /// The costs of a set of ops.

@@ -3,4 +3,5 @@
 mod brute;
 mod build;
 mod parity;
+mod predict;
 mod verdict;

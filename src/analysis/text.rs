@@ -3,6 +3,9 @@
 use std::fmt::Write;
 
 use super::record::{Amount, Analysis, Bound, Certainty, OpRecord, PeakRecord, Site};
+use super::reuse::{Held, ReuseRow};
+use super::scopes::ScopeRecord;
+use super::timeline;
 use super::units::{bytes, bytes_like, count, percent, time};
 use crate::base::SourceMap;
 
@@ -24,12 +27,24 @@ const LINES: usize = 40;
 fn report(a: &Analysis, sources: &SourceMap, rows: usize) -> String {
     let mut w = Report { out: String::new(), sources, rows, full: rows == usize::MAX };
     w.answer(a);
+    let few = w.limit(2);
+    if let Some(p) = &a.prediction {
+        timeline::lines(p, few).iter().for_each(|l| w.line(l));
+        // beside other families there is no room
+        if w.full || a.roofline.is_none() {
+            timeline::timeline(p).iter().for_each(|l| w.line(l));
+            timeline::unrated(p, w.limit(4)).iter().for_each(|l| w.line(l));
+        }
+    }
     w.capacity(a);
     w.compute(a);
     w.memory(a);
     w.bounds(a);
     w.launches(a);
+    w.scopes(a);
     w.ops(a);
+    let rows = w.limit(3);
+    super::advice::short(a, rows).iter().for_each(|l| w.line(l));
     for n in a.notes.iter().take(w.limit(4)) {
         w.line(&format!("note: {n}"));
     }
@@ -223,6 +238,29 @@ impl Report<'_> {
         if !named.is_empty() {
             self.line(&format!("  distinct {}: {}", bytes(distinct), named.join(", ")));
         }
+        self.reuse(a);
+    }
+
+    /// What the last cache keeps, the largest first.
+    fn reuse(&mut self, a: &Analysis) {
+        let Some(r) = a.reuse.as_ref().filter(|r| !r.rows.is_empty()) else { return };
+        let mut rows: Vec<_> = r.rows.iter().collect();
+        rows.sort_by_key(|x| std::cmp::Reverse(x.again));
+        let row = |x: &&ReuseRow| {
+            let held = match x.held {
+                Held::Yes => "held".to_string(),
+                Held::No => format!("missed at {}", bytes(x.nearest)),
+                Held::Partly => format!("{} missed", bytes(x.missed)),
+            };
+            format!("{} {} between {} {held}", x.buffer, bytes(x.again), x.between.as_str())
+        };
+        let rows: Vec<String> = rows.iter().take(self.limit(3)).map(row).collect();
+        let gmem = match r.gmem_lru {
+            Some(n) => format!("gmem {} predicted", bytes(u128::from(n))),
+            None => "gmem not predicted".to_string(),
+        };
+        let (name, size, mark) = (&r.cache, bytes(r.capacity), mark(r.is));
+        self.line(&format!("  {name} of {size}: {gmem}{mark}; again {}", rows.join(", ")));
     }
 
     fn bounds(&mut self, a: &Analysis) {
@@ -270,6 +308,43 @@ impl Report<'_> {
                 s.push_str(&format!("; grid barrier at {}", self.at(b)));
             }
             self.line(&s);
+        }
+    }
+
+    /// Parts of the program by call, where there are several.
+    fn scopes(&mut self, a: &Analysis) {
+        let mut shown: Vec<&ScopeRecord> =
+            a.scopes.iter().filter(|s| self.full || !s.library).collect();
+        if shown.len() < 2 {
+            return;
+        }
+        let (all, few) = (shown.len(), self.limit(6));
+        let gmem =
+            |s: &ScopeRecord| s.costs.traffic("gmem").map_or(0, |t| t.read.total + t.write.total);
+        // the largest, in program order
+        let mut order: Vec<usize> = (0..all).collect();
+        order.sort_by_key(|i| std::cmp::Reverse(shown.get(*i).map_or(0, |s| gmem(s))));
+        order.truncate(few);
+        let mut at = 0..;
+        shown.retain(|_| at.next().is_some_and(|i| order.contains(&i)));
+        self.line("");
+        self.line("calls                     flop each  gmem each  gmem of all");
+        for s in &shown {
+            let flops: u128 = s.costs.flops.iter().map(|f| f.total).sum();
+            let gmem = gmem(s);
+            let whole = |n: u128| s.each(n).num / s.each(n).den.max(1);
+            let times = if s.calls == 1 { String::new() } else { format!(" x {}", s.calls) };
+            self.line(&format!(
+                "  {:<24}{:>10} {:>10}   {:>10}",
+                format!("{}{}{times}", "  ".repeat(s.depth()), s.name()),
+                count(whole(flops), ""),
+                bytes(whole(gmem)),
+                bytes(gmem),
+            ));
+        }
+        let more = all - shown.len();
+        if more > 0 {
+            self.line(&format!("  {more} more: --full"));
         }
     }
 

@@ -3,6 +3,7 @@
 //! A span is a byte range in one file. Only [`LineIndex`] turns bytes into lines and columns.
 
 pub mod spread;
+pub mod svg;
 
 use std::sync::Arc;
 

@@ -59,14 +59,6 @@ fn name_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// `ctx=128,512`
-pub fn dim_sizes(text: &str) -> Result<(String, Vec<i64>), String> {
-    let (name, sizes) = name_value(text)?;
-    let sizes: Result<Vec<i64>, _> =
-        sizes.split(',').map(|s| s.trim().replace('_', "").parse::<i64>()).collect();
-    sizes.map(|s| (name, s)).map_err(|_| "expected NAME=N or NAME=N,N,..".into())
-}
-
 /// The file system.
 pub struct Disk;
 
@@ -165,6 +157,32 @@ impl Common {
 
     /// Reads a program and compiles the function of a selection.
     pub fn selected(&self, text: &str) -> Result<Selected, Reply> {
+        self.selected_in(&mut vec![], text)
+    }
+
+    /// The functions of several selections. A file is read once; a selection that starts with its
+    /// colon is of the file before.
+    pub fn selected_all(&self, texts: &[String]) -> Result<Vec<Selected>, Reply> {
+        let mut opened: Opened = vec![];
+        let mut out: Vec<Selected> = vec![];
+        for text in texts {
+            let file = opened.last().filter(|_| text.starts_with(':')).map(|(f, _)| f.clone());
+            if file.is_none() && text.starts_with(':') {
+                let fix = format!("`FILE{text}`");
+                return Err(Reply::usage(format!("`{text}` is of no file: write {fix}")));
+            }
+            let mut s =
+                self.selected_in(&mut opened, &format!("{}{text}", file.unwrap_or_default()))?;
+            if out.iter().any(|o| o.err == s.err) {
+                // what is said of a file is said once
+                s.err.clear();
+            }
+            out.push(s);
+        }
+        Ok(out)
+    }
+
+    fn selected_in(&self, opened: &mut Opened, text: &str) -> Result<Selected, Reply> {
         let sel = Selection::parse(text);
         // a file may have a colon in its name
         let sel = if sel.module.is_some() && Path::new(text).is_file() {
@@ -172,7 +190,13 @@ impl Common {
         } else {
             sel
         };
-        let session = self.open(&sel.file)?;
+        let found = opened.iter().position(|(f, _)| *f == sel.file);
+        let session = match found.map(|i| opened.remove(i)) {
+            Some((_, s)) => s,
+            None => Rc::new(self.open(&sel.file)?),
+        };
+        // the last one is the file before
+        opened.push((sel.file.clone(), session.clone()));
         let diags = session.program.diags.clone();
         if has_errors(&diags) {
             return Err(self.refusal(&crate::session::tidy(diags), session.sources()));
@@ -225,9 +249,12 @@ pub fn summary(diags: &[Diagnostic]) -> String {
     parts.join(", ")
 }
 
+/// Programs that were read, by file.
+type Opened = Vec<(String, Rc<Session>)>;
+
 /// A function that compiled, with the warnings to tell.
 pub struct Selected {
-    pub session: Session,
+    pub session: Rc<Session>,
     pub func: ItemRef,
     pub graph: Graph,
     pub err: String,

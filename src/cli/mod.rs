@@ -11,6 +11,7 @@ mod compile;
 mod explain;
 mod fmt;
 mod progress;
+mod sizes;
 mod target;
 
 use std::io::Write;

@@ -241,6 +241,7 @@ fn finish_storage(both: &mut Both, name: String, s: StorageDraft) -> Storage {
         reserved: s.reserved,
         granule: s.granule,
         align: s.align,
+        access: s.access,
         latency: s.latency,
     }
 }

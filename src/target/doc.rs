@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::fact::{Datum, is_leaf, leaf, origin};
-use super::model::{Form, Instruction, InstructionKind, Level, STORAGE_WORDS, Sizes};
+use super::model::{ACCESS_WORDS, Form, Instruction, InstructionKind, Level, STORAGE_WORDS, Sizes};
 use super::toml_tree::{Node, Reader, Table, Value, suggest};
 use crate::types::dtype::DType;
 
@@ -49,6 +49,7 @@ pub(super) struct StorageDraft {
     pub reserved: Option<Datum<u64>>,
     pub granule: Option<Datum<u64>>,
     pub align: Named<Datum<u64>>,
+    pub access: Named<Datum<u64>>,
     pub latency: Option<Datum<f64>>,
 }
 
@@ -259,6 +260,16 @@ fn storage(r: &mut Reader, name: &str, mut t: Table, draft: &mut Draft) {
             }
         });
     }
+    let mut access = Named::new();
+    if let Some(table) = t.table(r, "access") {
+        let words = ACCESS_WORDS.map(|(w, _)| w);
+        fixed_names(r, &table, &words, |r, path, node, word| {
+            let unit = ACCESS_WORDS.iter().find(|(w, _)| *w == word).map_or("B", |(_, u)| *u);
+            if let Some(d) = leaf::<u64>(r, path, node, &[unit], false) {
+                access.insert(word.to_string(), d);
+            }
+        });
+    }
     if t.has("pool") && !t.has("pool_unit") {
         let message = "expected the string `pool_unit` beside `pool`";
         r.problem(t.span.clone(), &t.path, message, None);
@@ -273,6 +284,7 @@ fn storage(r: &mut Reader, name: &str, mut t: Table, draft: &mut Draft) {
     s.granule = granule.or(s.granule.take());
     s.latency = latency.or(s.latency.take());
     s.align.extend(align);
+    s.access.extend(access);
 }
 
 fn cache(r: &mut Reader, name: &str, mut t: Table, draft: &mut Draft) {

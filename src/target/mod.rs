@@ -448,6 +448,7 @@ impl Target {
                 rows.extend(datum.iter().map(|d| FactRow::new(format!("{path}.{key}"), d)));
             }
             rows.extend(named(&format!("{path}.align"), &s.align));
+            rows.extend(named(&format!("{path}.access"), &s.access));
             rows.extend(s.latency.iter().map(|d| FactRow::new(format!("{path}.latency"), d)));
         }
         for c in &self.caches {

@@ -66,9 +66,17 @@ pub struct Storage {
     pub granule: Option<Datum<u64>>,
     /// Alignment of a value in bytes, by layout: `plain`, `swizzle`.
     pub align: BTreeMap<String, Datum<u64>>,
+    /// How accesses are served, by [`ACCESS_WORDS`].
+    pub access: BTreeMap<String, Datum<u64>>,
     /// Nanoseconds of one dependent access.
     pub latency: Option<Datum<f64>>,
 }
+
+/// Facts of how a storage serves accesses, with their units: neighbouring positions of the finest
+/// level that are served together; bytes that one of them can ask for at once; the smallest part
+/// that is moved; banks that each give one `bank` of bytes at a time.
+pub const ACCESS_WORDS: [(&str, &str); 5] =
+    [("group", "thread"), ("widest", "B"), ("sector", "B"), ("banks", "bank"), ("bank", "B")];
 
 /// A cache that programs do not name.
 #[derive(Clone, Debug, PartialEq, Serialize)]

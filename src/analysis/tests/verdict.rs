@@ -137,7 +137,9 @@ fn a_bound_is_the_slowest_resource() {
     };
     let one = 262_144.0 / 128.0 / 1.982_717_803e9 * 1e12;
     assert!((row(placed, "fma.f32") / one - 1.0).abs() < 1e-3);
-    assert!(r.bounds.iter().flat_map(|b| &b.rows).any(|r| r.resource == "l2" && r.ps.is_none()));
+    // no vendor states the rate of the cache: what was measured stands in, and says so
+    let l2 = placed.rows.iter().find(|r| r.resource == "l2").unwrap();
+    assert!(l2.ps.is_some() && l2.note.as_ref().unwrap().contains("sustained"));
 }
 
 #[test]

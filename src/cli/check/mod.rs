@@ -7,8 +7,9 @@ mod room;
 
 use serde_json::{Value, json};
 
-use super::common::{Common, Reply, Selected, dim_sizes};
+use super::common::{Common, Reply, Selected};
 use super::progress::Bar;
+use super::sizes::dim_sizes;
 use crate::check::inputs::{self, Bound};
 use crate::check::judge::{Case, judge};
 use crate::check::report::{Report, Source};

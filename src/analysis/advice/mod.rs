@@ -1,0 +1,334 @@
+//! Ranked findings: what a change of the program would save, and which edit would test it.
+//!
+//! Comes in: the costs, liveness and bounds that the other families found. Goes out: [`Finding`]s,
+//! those that keep the program from running first, then by the time they take off the `placed`
+//! cold bound. Each rule is one file with one line in [`RULES`]; it looks for its pattern and says
+//! which counts would change. What the bound becomes then is computed here, by the same code as
+//! the bound itself.
+
+mod address;
+mod bank_conflict;
+mod capacity;
+mod cluster;
+mod late_complete;
+mod look;
+mod loop_invariant;
+mod padding;
+mod repeated_load;
+mod reshard_back;
+mod round_trip;
+mod shallow_ring;
+mod text;
+mod uncoalesced;
+mod units;
+mod wide_value;
+mod wrong_unit;
+
+use std::cmp::Reverse;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::cost::{Key, OpCost};
+use super::cx::Cx;
+use super::live::Liveness;
+use super::record::{Bound, Certainty, LaunchRecord, PeakRecord, Ratio, Site, big};
+use super::{footprint, roofline};
+use crate::ops::facts::Resource;
+
+pub use text::long;
+pub(super) use text::short;
+
+/// A place with its part in a finding.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Spot {
+    #[serde(flatten)]
+    pub site: Site,
+    pub label: String,
+}
+
+/// Time that a finding is worth, at the target's peak rates.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Saving {
+    /// Picoseconds off the `placed` cold bound; 0 where another resource binds. Where `beyond`,
+    /// picoseconds by which the bound would be later if it counted the loss.
+    pub ps: Ratio,
+    /// Those over the `placed` cold bound.
+    pub share: Ratio,
+    /// The `placed` cold bound with the change, or, where `beyond`, with the loss counted.
+    pub bound_ps: Ratio,
+    /// The loss is none that the bound counts: it takes each unit at its full rate.
+    pub beyond: bool,
+    /// The resource whose time changes most, and by how many picoseconds; it need not bind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    pub resource_ps: Ratio,
+}
+
+/// Bytes that a finding is worth.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Bytes {
+    /// The storage they are read from and written to; a level's name for what its positions send.
+    pub of: String,
+    #[serde(serialize_with = "big")]
+    pub read: u128,
+    #[serde(serialize_with = "big")]
+    pub write: u128,
+}
+
+/// One thing that could be better.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Finding {
+    /// The rule's name, which the book explains.
+    pub kind: &'static str,
+    pub title: &'static str,
+    /// What was found, with the names of values and ops.
+    pub what: String,
+    pub sites: Vec<Spot>,
+    /// Whether the program cannot run without a change.
+    pub blocking: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    /// None without a target, or where nothing that changes has a rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saves: Option<Saving>,
+    /// How bytes and time stand to what the change really saves.
+    pub is: Certainty,
+    /// The change to try.
+    pub edit: String,
+}
+
+/// A rule with its page in the book.
+pub struct Rule {
+    pub kind: &'static str,
+    pub title: &'static str,
+    /// When it is given.
+    pub means: &'static str,
+    /// How its size is computed.
+    pub size: &'static str,
+    /// What helps.
+    pub remedy: &'static str,
+    find: for<'p, 'c> fn(&Program<'p, 'c>) -> Vec<Draft>,
+}
+
+/// All rules, in the order of the book.
+pub static RULES: &[&Rule] = &[
+    &round_trip::RULE,
+    &repeated_load::RULE,
+    &reshard_back::RULE,
+    &wide_value::RULE,
+    &padding::RULE,
+    &capacity::FULL,
+    &capacity::OCCUPANCY,
+    &units::IDLE,
+    &units::LAST_WAVE,
+    &shallow_ring::RULE,
+    &wrong_unit::MATRIX,
+    &wrong_unit::SCALAR,
+    &bank_conflict::RULE,
+    &uncoalesced::RULE,
+    &uncoalesced::NARROW,
+    &late_complete::RULE,
+    &loop_invariant::RULE,
+];
+
+/// What the rules look at.
+struct Program<'p, 'c> {
+    cx: &'p Cx<'c>,
+    ops: &'p [OpCost<'c>],
+    live: &'p Liveness,
+    launches: &'p [LaunchRecord],
+    capacity: &'p [PeakRecord],
+    /// The `placed` cold bound.
+    bound: Option<&'p Bound>,
+}
+
+/// One count that would be another.
+enum Edit {
+    /// An entry of an op becomes `num / den` of itself.
+    Scale { op: usize, entry: usize, num: u128, den: u128 },
+    /// What an op sends between positions becomes `num / den` of itself.
+    Sent { op: usize, num: u128, den: u128 },
+    /// A copy's ring has another depth.
+    Ring { op: usize, depth: u64 },
+    /// Work runs on another resource.
+    Unit { op: usize, entry: usize, to: Resource },
+    /// A unit holds another number of a launch's positions.
+    Resident { launch: usize, n: u64 },
+    /// Every unit does as much of a launch.
+    Even { launch: usize },
+}
+
+/// A finding without its time.
+struct Draft {
+    what: String,
+    sites: Vec<Spot>,
+    bytes: Option<Bytes>,
+    is: Certainty,
+    edit: String,
+    edits: Vec<Edit>,
+    /// The edits put a loss in that the bound does not count.
+    beyond: bool,
+    blocking: bool,
+}
+
+impl Draft {
+    fn new(what: String, edit: String) -> Draft {
+        Draft {
+            what,
+            edit,
+            sites: vec![],
+            bytes: None,
+            is: Certainty::Exact,
+            edits: vec![],
+            beyond: false,
+            blocking: false,
+        }
+    }
+
+    fn spot(mut self, span: crate::base::Span, label: impl Into<String>) -> Draft {
+        self.sites.push(Spot { site: Site::new(span), label: label.into() });
+        self
+    }
+}
+
+/// Looks with every rule.
+pub(super) fn advise(
+    cx: &Cx,
+    ops: &[OpCost],
+    live: &Liveness,
+    launches: &[LaunchRecord],
+    capacity: &[PeakRecord],
+    bound: Option<&Bound>,
+) -> Vec<Finding> {
+    let p = Program { cx, ops, live, launches, capacity, bound };
+    let mut out: Vec<Finding> = vec![];
+    for r in RULES {
+        out.extend((r.find)(&p).into_iter().map(|d| finding(&p, r, d)));
+    }
+    out.retain(|f| matters(&p, f));
+    let time = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, |s| s.ps);
+    let eased = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, |s| s.resource_ps);
+    let bytes = |f: &Finding| f.bytes.as_ref().map_or(0, |b| b.read + b.write);
+    out.sort_by_key(|f| (!f.blocking, Reverse(time(f)), Reverse(eased(f)), Reverse(bytes(f))));
+    out
+}
+
+/// Whether a finding is worth a line: it takes a thousandth of the bound, or a hundredth of all
+/// bytes of a storage.
+fn matters(p: &Program, f: &Finding) -> bool {
+    let Some(bound) = p.bound.and_then(|b| b.ps) else { return true };
+    let thousandth = Ratio::new(bound.num, bound.den.saturating_mul(1000));
+    let timed = f.saves.as_ref().is_some_and(|s| s.resource_ps >= thousandth || s.ps >= thousandth);
+    let all = |of: &str| -> u128 {
+        let here = |k: &Key| matches!(k, Key::Read(s) | Key::Write(s) if s.name() == of);
+        p.ops.iter().flat_map(|o| &o.entries).filter(|e| here(&e.key)).map(|e| e.total).sum()
+    };
+    let large = |b: &Bytes| (b.read + b.write).saturating_mul(100) >= all(&b.of);
+    f.blocking || f.saves.is_none() || timed || f.bytes.as_ref().is_some_and(large)
+}
+
+fn finding(p: &Program, rule: &Rule, d: Draft) -> Finding {
+    Finding {
+        kind: rule.kind,
+        title: rule.title,
+        saves: saving(p, &d),
+        what: d.what,
+        sites: d.sites,
+        blocking: d.blocking,
+        bytes: d.bytes,
+        is: d.is,
+        edit: d.edit,
+    }
+}
+
+/// The bound with a draft's edits, against the present one.
+fn saving(p: &Program, d: &Draft) -> Option<Saving> {
+    let (before, target) = (p.bound?, p.cx.machine.target?);
+    let now = before.ps?;
+    if d.edits.is_empty() {
+        return None;
+    }
+    let mut ops: Vec<OpCost> = p.ops.to_vec();
+    let mut launches = p.launches.to_vec();
+    let mut even = None;
+    for e in &d.edits {
+        match e {
+            Edit::Resident { launch, n } => {
+                launches.iter_mut().skip(*launch).take(1).for_each(|l| l.resident = Some(*n));
+            }
+            Edit::Even { launch } => even = Some(*launch),
+            Edit::Scale { op, .. }
+            | Edit::Sent { op, .. }
+            | Edit::Ring { op, .. }
+            | Edit::Unit { op, .. } => ops.iter_mut().skip(*op).take(1).for_each(|o| apply(e, o)),
+        }
+    }
+    let prints = footprint::footprints(p.cx, ops.iter());
+    let rates = (target, roofline::PEAK);
+    let after = roofline::placed(p.cx, rates, &ops, &launches, &prints, false, even);
+    let then = after.ps.unwrap_or(Ratio::ZERO);
+    let difference = |old: Ratio, new: Ratio| match d.beyond {
+        true => new.minus(old),
+        false => old.minus(new),
+    };
+    let row = |b: &Bound, name: &str| {
+        b.rows.iter().find(|r| r.resource == name).map_or(Some(Ratio::ZERO), |r| r.ps)
+    };
+    let names = before.rows.iter().chain(&after.rows).map(|r| r.resource.as_str());
+    let changes = names.filter_map(|n| Some((difference(row(before, n)?, row(&after, n)?), n)));
+    let most = changes.max_by(|a, b| a.0.cmp(&b.0)).filter(|(t, _)| t.num > 0);
+    let ps = difference(now, then);
+    Some(Saving {
+        ps,
+        share: ps.over(now).unwrap_or(Ratio::ZERO),
+        bound_ps: then,
+        beyond: d.beyond,
+        resource: most.map(|(_, n)| n.to_string()),
+        resource_ps: most.map_or(Ratio::ZERO, |(t, _)| t),
+    })
+}
+
+/// Changes the counts of one op.
+fn apply(edit: &Edit, o: &mut OpCost) {
+    let scale = |n: u128, num: u128, den: u128| n.saturating_mul(num).div_ceil(den.max(1));
+    match edit {
+        Edit::Scale { entry, num, den, .. } => {
+            let Some(e) = o.entries.get_mut(*entry) else { return };
+            for n in [&mut e.logical, &mut e.total, &mut e.grid] {
+                *n = scale(*n, *num, *den);
+            }
+            e.left = (e.left.0.saturating_mul(*num), e.left.1.saturating_mul(*den));
+            if *num == 0 {
+                e.flight = 0;
+            }
+        }
+        Edit::Sent { num, den, .. } => {
+            for c in &mut o.comm {
+                c.per_unit = scale(c.per_unit, *num, *den);
+                c.total = scale(c.total, *num, *den);
+            }
+        }
+        Edit::Ring { depth, .. } => o.ring = *depth,
+        Edit::Unit { entry, to, .. } => {
+            o.entries.iter_mut().skip(*entry).take(1).for_each(|e| e.key = Key::Work(*to));
+        }
+        Edit::Resident { .. } | Edit::Even { .. } => {}
+    }
+}
+
+/// Bytes that ops read and wrote where an edit takes away `1 - num / den` of them.
+fn bytes_of(p: &Program, of: &str, edits: &[Edit]) -> Option<Bytes> {
+    let (mut read, mut write) = (0u128, 0u128);
+    for e in edits {
+        let Edit::Scale { op, entry, num, den } = e else { continue };
+        let Some(e) = p.ops.get(*op).and_then(|o| o.entries.get(*entry)) else { continue };
+        let gone = e.total - e.total.saturating_mul(*num).div_ceil((*den).max(1)).min(e.total);
+        match e.key {
+            Key::Read(s) if s.name() == of => read += gone,
+            Key::Write(s) if s.name() == of => write += gone,
+            _ => {}
+        }
+    }
+    (read + write > 0).then(|| Bytes { of: of.to_string(), read, write })
+}

@@ -1,0 +1,119 @@
+//! Bytes of `gmem` that many positions load each for themselves.
+
+use super::look::{Access, accesses, name, op_name};
+use super::{Bytes, Draft, Edit, Program, Rule};
+use crate::analysis::footprint::footprints;
+use crate::analysis::record::Certainty;
+use crate::ops::Role;
+use crate::target::InstructionKind;
+use crate::types::dim::{VarId, VarKind};
+use crate::types::placement::{AxisId, Storage};
+
+pub(super) static RULE: Rule = Rule {
+    kind: "repeated-load",
+    title: "the same bytes are loaded by many positions",
+    means: "One op reads, over all positions of the grid and all its trips, at least twice as many \
+            bytes of `gmem` as there are distinct ones, and what is read again is at least a quarter \
+            of all `gmem` traffic.",
+    size: "Bytes read less the distinct ones. A cache between the units and `gmem` gives most of \
+           them, so the bound counts them on that cache only.",
+    remedy: "Share a load among the positions that need it (a cluster with multicast), or give each \
+             position a larger tile: twice the tile along one axis halves the loads of the other.",
+    find,
+};
+
+fn find(p: &Program) -> Vec<Draft> {
+    let all: u128 = accesses(p, Storage::Gmem).iter().map(|a| a.e.total).sum();
+    let reads = accesses(p, Storage::Gmem).into_iter().filter(|a| a.read);
+    let in_launch = reads.filter(|a| p.ops.get(a.op).is_some_and(|o| o.run.launch.is_some()));
+    in_launch.filter_map(|a| draft(p, &a, all)).collect()
+}
+
+fn draft(p: &Program, a: &Access, all: u128) -> Option<Draft> {
+    let o = p.ops.get(a.op)?;
+    let mut alone = o.clone();
+    alone.entries = vec![a.e.clone()];
+    alone.op = o.op;
+    // several operands in gmem: which footprint is this one's is not said
+    let reads = o.entries.iter().filter(|e| e.key == a.e.key).count();
+    let prints = footprints(p.cx, std::iter::once(&alone));
+    let print = prints.iter().find(|f| f.record.read > 0).filter(|_| reads == 1)?;
+    let distinct = print.record.read;
+    let excess = a.e.total.checked_sub(distinct).filter(|x| *x >= distinct)?;
+    if excess.saturating_mul(4) < all {
+        return None;
+    }
+    let axes = idle_axes(p, a);
+    let times = a.e.total / distinct.max(1);
+    let by: Vec<String> = axes
+        .iter()
+        .map(|x| format!("{} ({})", p.cx.graph.meshes.axis_name(*x), p.cx.extent(*x)))
+        .collect();
+    let value = name(p, a.value);
+    let mut what = format!("{value} is loaded {times} times over");
+    if !by.is_empty() {
+        what.push_str(&format!(": positions along {} load the same part", by.join(", ")));
+    }
+    let mut d = Draft::new(what, edit(p, &axes, times));
+    d.bytes = Some(Bytes { of: "gmem".into(), read: excess, write: 0 });
+    d.is = match print.record.read_is {
+        Certainty::Exact => Certainty::Exact,
+        _ => Certainty::UpperBound,
+    };
+    d.edits = vec![Edit::Scale { op: a.op, entry: a.entry, num: distinct, den: a.e.total }];
+    Some(d.spot(o.op.node.span, format!("{} loads it", op_name(o))))
+}
+
+/// Mesh axes down to the grid along which positions load the same: no window start uses their
+/// coordinate and no placement splits the value over them.
+fn idle_axes(p: &Program, a: &Access) -> Vec<AxisId> {
+    let Some(o) = p.ops.get(a.op) else { return vec![] };
+    let mut vars: Vec<VarId> = vec![];
+    let mut split: Vec<AxisId> = vec![];
+    let mut at = a.e.value.into_iter().chain([a.value]).collect::<Vec<_>>();
+    at.extend(o.op.node.outputs.iter().copied());
+    for v in at {
+        split.extend(p.cx.graph.ty(v).place.split_axes());
+        let mut from = Some(v);
+        while let Some(op) = from.and_then(|v| p.cx.op_of(v)) {
+            if !matches!(op.op.role(), Role::Read | Role::View | Role::Reshard) {
+                break;
+            }
+            vars.extend(op.attrs.exprs().iter().flat_map(|e| e.vars()));
+            from = op.node.inputs.first().copied();
+        }
+    }
+    let uses = |x: &AxisId| {
+        let of = |v: &VarId| matches!(p.cx.graph.vars.get(*v).map(|i| i.kind), Some(VarKind::Coord(c)) if c == x.0);
+        split.contains(x) || vars.iter().any(of) || o.run.trips.axes.contains(x)
+    };
+    let wide = |x: &&AxisId| p.cx.rank(**x) <= p.cx.machine.grid && p.cx.extent(**x) > 1;
+    o.run.active.iter().filter(wide).filter(|x| !uses(x)).copied().collect()
+}
+
+fn edit(p: &Program, axes: &[AxisId], times: u128) -> String {
+    let groups = p.cx.machine.target.map(|t| t.instructions()).unwrap_or_default();
+    let most = groups.iter().filter(|i| i.kind == InstructionKind::Group);
+    let most = most.filter_map(|i| i.max_group).max();
+    match (axes.first(), most) {
+        (Some(a), Some(n)) => {
+            let n = u128::from(n).min(p.cx.extent(*a));
+            format!(
+                "let {n} positions along {} share one load ({n} times less), or double the tile \
+                 along it ({} loads instead of {times})",
+                p.cx.graph.meshes.axis_name(*a),
+                times.div_ceil(2),
+            )
+        }
+        (Some(a), None) => format!(
+            "double the tile along {}: {} loads instead of {times}",
+            p.cx.graph.meshes.axis_name(*a),
+            times.div_ceil(2)
+        ),
+        (None, _) => format!(
+            "double the tile along the axis that the value does not have: {} loads instead of \
+             {times}",
+            times.div_ceil(2)
+        ),
+    }
+}

@@ -1,0 +1,100 @@
+//! Findings as text.
+
+use std::fmt::Write;
+
+use super::{Bytes, Finding, Saving};
+use crate::analysis::record::{Analysis, Certainty};
+use crate::analysis::units::{bytes, percent, time};
+use crate::base::SourceMap;
+
+/// The first findings, a line or two each.
+pub fn short(a: &Analysis, rows: usize) -> Vec<String> {
+    let mut out = vec![];
+    for f in a.advice.iter().take(rows) {
+        out.push(format!("  {}: {}", f.kind, worth(f)));
+        out.push(format!("    {}", f.edit));
+    }
+    let rest = a.advice.len().saturating_sub(rows);
+    if !out.is_empty() {
+        let more = match rest {
+            0 => String::new(),
+            n => format!(" ({n} more with --advice)"),
+        };
+        out.insert(0, format!("advice{more}"));
+    }
+    out
+}
+
+/// Every finding with its places.
+pub fn long(a: &Analysis, sources: &SourceMap) -> String {
+    let mut s = String::new();
+    let bound = a.roofline.as_ref().and_then(|r| r.bound("placed", "cold"));
+    let head = match (a.advice.len(), bound.and_then(|b| b.ps.map(|t| (b, t)))) {
+        (0, _) => "advice: nothing found".to_string(),
+        (_, Some((b, t))) => {
+            let t = time(t.as_f64());
+            format!("advice, ranked by time off the placed cold bound of {t} ({})", b.binds)
+        }
+        _ => "advice".to_string(),
+    };
+    let _ = writeln!(s, "{head}");
+    for (i, f) in a.advice.iter().enumerate() {
+        let _ = writeln!(s, "{}. {} ({})", i + 1, f.title, f.kind);
+        let _ = writeln!(s, "   {}", f.what);
+        for spot in &f.sites {
+            let _ = writeln!(s, "   {}: {}", sources.locate(spot.site.span()), spot.label);
+        }
+        let _ = writeln!(s, "   size: {}", worth(f));
+        let _ = writeln!(s, "   try: {}", f.edit);
+    }
+    s
+}
+
+/// What a finding is worth, in one line.
+fn worth(f: &Finding) -> String {
+    let mut parts = vec![];
+    if f.blocking {
+        parts.push("does not run as it is".to_string());
+    }
+    parts.extend(f.saves.as_ref().map(saving));
+    parts.extend(f.bytes.as_ref().map(amount));
+    if parts.is_empty() {
+        return "no time or bytes that the bound counts".into();
+    }
+    let mark = if f.is == Certainty::Exact { "" } else { " upper_bound" };
+    format!("{}{mark}", parts.join("; "))
+}
+
+fn saving(s: &Saving) -> String {
+    let (t, share) = (time(s.ps.as_f64()), percent(s.share.as_f64()));
+    let resource = s.resource.as_deref().unwrap_or("nothing rated");
+    match (s.ps.num, s.beyond) {
+        (0, beyond) => match s.resource_ps.num {
+            0 => "0 ns of the bound, and no rated resource changes".to_string(),
+            _ => {
+                let t = time(s.resource_ps.as_f64());
+                let way = if beyond { "more" } else { "less" };
+                format!("0 ns of the bound: not on the critical resource ({t} {way} {resource})")
+            }
+        },
+        (_, true) => format!("{t} of {resource} that the bound does not count ({share} of it)"),
+        (_, false) => {
+            let then = time(s.bound_ps.as_f64());
+            format!("{t} off the bound ({share}), which becomes {then}")
+        }
+    }
+}
+
+fn amount(b: &Bytes) -> String {
+    let of = &b.of;
+    match (b.read, b.write) {
+        (r, 0) => format!("{} of {of} reads", exact(r)),
+        (0, w) => format!("{} of {of} writes", exact(w)),
+        (r, w) => format!("{} of {of} reads and {} of writes", exact(r), exact(w)),
+    }
+}
+
+/// Bytes for people with the exact number.
+pub(super) fn exact(n: u128) -> String {
+    if n < 1024 { format!("{n} B") } else { format!("{} ({n} B)", bytes(n)) }
+}

@@ -1,0 +1,186 @@
+//! What is easily counted wrongly: unfinished reductions, tails, padding, gathers, replication.
+
+use tilefoundry::analysis::{Analysis, Certainty, Options, analyze};
+use tilefoundry::session::{MemorySources, Session, Targets};
+use tilefoundry::target::Target;
+use tilefoundry::types::dim::Env;
+
+fn open<T>(body: &str, f: impl FnOnce(Result<Analysis, Vec<String>>) -> T) -> T {
+    let text = format!("module M {{ target \"nvidia.h200_sxm\";\n{body} }}");
+    let sources = MemorySources::one("m.tf", text);
+    let session = Session::open(&sources, "m.tf", &[], Targets::default());
+    let root = session.roots()[0];
+    let compiled = session.compile(root);
+    let Some(g) = compiled.graph.as_ref() else {
+        return f(Err(session.diagnostics_of(root).into_iter().map(|d| d.message).collect()));
+    };
+    let target = Target::builtin("nvidia.h200_sxm").unwrap();
+    f(Ok(analyze(g, &Env::default(), Some(&target), &Options::default()).unwrap()))
+}
+
+fn analysed(body: &str) -> Analysis {
+    open(body, |a| a.unwrap())
+}
+
+fn figure(a: &Analysis, path: &str) -> u128 {
+    a.figure(path).unwrap()
+}
+
+/// A row sum over 128 CTAs of 32 threads, `end` of it.
+fn reduced(end: &str) -> String {
+    format!(
+        "topology cta = 128, thread = 32;
+         entry func f(x: f32[4, 4096]) -> f32[4] {{
+             mesh g = cta[p: 128], t = thread[x: 32] {{
+                 let s = reshard(x, rmem[4, 4096 @ (g.p, t.x)]);
+                 let total = sum(s, dim = 1);
+                 {end}
+             }}
+         }}"
+    )
+}
+
+#[test]
+fn a_reduction_over_ctas_is_neither_complete_nor_free() {
+    // what needs the whole sum refuses the shares
+    let refused = open(&reduced("reshard(exp(total), gmem)"), |a| a.unwrap_err());
+    assert!(refused.iter().any(|m| m.contains("partial") && m.contains("g.p")), "{refused:?}");
+
+    // finished by name: every CTA sends and receives, and the grid waits for itself
+    let a = analysed(&reduced("reshard(complete(total), gmem)"));
+    // an all-reduce of b = 16 B over n = 128: each sends at least 2 b (n - 1) / n = 31.75 B
+    assert_eq!(figure(&a, "communication.cta"), 32 * 128);
+    assert!(a.launches[0].barrier.is_some());
+
+    // finished by the copy: 4096 threads hold 16 B each, and each CTA adds its share to the result
+    let a = analysed(&reduced("reshard(total, gmem)"));
+    assert_eq!(figure(&a, "gmem.write.total"), 128 * 16);
+    assert_eq!(figure(&a, "gmem.write"), 16);
+    let copy = a.ops.iter().rfind(|o| o.op == "reshard").unwrap();
+    assert_eq!(copy.costs.traffic("rmem").unwrap().read.total, 4096 * 16);
+    // 32 threads of a CTA: each sends at least b (n - 1) / n = 15.5 B
+    assert_eq!(figure(&a, "communication.thread"), 16 * 4096);
+    let c = a.costs.communication.iter().find(|c| c.level == "thread").unwrap();
+    assert_eq!(c.is, Certainty::LowerBound);
+    // shares are no copies of one another
+    assert!(a.ops.iter().all(|o| o.replicated_over.is_empty()));
+}
+
+#[test]
+fn tails_and_padding_run() {
+    // 90 columns by 3 slots on each of 32 threads: 96 run, 90 exist
+    let a = analysed(
+        "topology cta = 1, thread = 32;
+         entry func f(x: f32[4, 90]) -> f32[4, 90] {
+             mesh g = cta[r: 1], t = thread[x: 32] {
+                 reshard(exp(reshard(x, rmem[4, pad(3, 32 @ t.x)])), gmem)
+             }
+         }",
+    );
+    assert_eq!((figure(&a, "work.sfu"), figure(&a, "work.sfu.total")), (360, 384));
+    assert_eq!((figure(&a, "gmem.read.total"), figure(&a, "gmem.write.total")), (1440, 1440));
+    // tiles of 4 over 10: the third runs whole, and 10 elements are touched
+    let a = analysed(
+        "topology cta = 1;
+         entry func f(x: f32[10]) -> f32[4] {
+             let mut y = empty(f32[4]);
+             mesh g = cta[r: 1] {
+                 let mut acc = zeros(f32[4]);
+                 for k in tile(10, 4, pad = 0.0) { acc = acc + x[k]; }
+                 y[0..4] = acc;
+             }
+             y
+         }",
+    );
+    assert_eq!(figure(&a, "work.fma.f32.total"), 12);
+    assert_eq!(figure(&a, "footprint.x.read"), 40);
+}
+
+#[test]
+fn gathers_are_bounds() {
+    let a = analysed(
+        "topology cta = 4;
+         entry func f(pool: f32[64, 8], ids: i32[16] range 0..64) -> f32[16, 8] {
+             index_select(pool, ids, dim = 0)
+         }",
+    );
+    let pool = a.footprints.iter().find(|f| f.buffer == "pool").unwrap();
+    // 16 rows at most, of 64
+    assert_eq!((pool.read, pool.read_is), (16 * 32, Certainty::UpperBound));
+    let ids = a.footprints.iter().find(|f| f.buffer == "ids").unwrap();
+    assert_eq!((ids.read, ids.read_is), (64, Certainty::Exact));
+    assert_eq!(a.costs.traffic("gmem").unwrap().read.is, Certainty::UpperBound);
+    assert_eq!(a.reuse.unwrap().is, Certainty::UpperBound);
+    // pages by a table
+    let a = analysed(
+        "topology cta = 4;
+         entry func f(pool: f32[64, 4, 8], table: i32[4, 3] range 0..64) -> f32[4, 8] {
+             let mut y = empty(f32[4, 8]);
+             mesh g = cta[s: 4] {
+                 let mut acc = zeros(f32[8]);
+                 for p in 0..3 { acc = acc + sum(pool[table[g.s, p]], dim = 0); }
+                 y[g.s] = acc;
+             }
+             y
+         }",
+    );
+    let pool = a.footprints.iter().find(|f| f.buffer == "pool").unwrap();
+    // 12 pages of 128 B at most
+    assert_eq!((pool.read, pool.read_is), (12 * 128, Certainty::UpperBound));
+}
+
+#[test]
+fn replication_is_told_apart_from_work() {
+    let split = |place: &str| {
+        analysed(&format!(
+            "topology cta = 2, thread = 8;
+             entry func f(x: f32[16, 4]) -> f32[16, 4] {{
+                 mesh g = cta[a: 2], t = thread[x: 8] {{
+                     let v = reshard(x, rmem[{place}, 4]);
+                     reshard(exp(v), gmem)
+                 }}
+             }}"
+        ))
+    };
+    let of = |a: &Analysis| {
+        let o = a.ops.iter().find(|o| o.op == "exp").unwrap();
+        (figure(a, "work.sfu"), figure(a, "work.sfu.total"), o.replicated_over.clone())
+    };
+    assert_eq!(of(&split("16 @ (g.a, t.x)")), (64, 64, vec![]));
+    assert_eq!(of(&split("16 @ g.a")), (64, 64 * 8, vec!["t.x".to_string()]));
+    let all = vec!["g.a".to_string(), "t.x".to_string()];
+    assert_eq!(of(&split("16")), (64, 64 * 16, all));
+}
+
+/// Windows of one buffer: halves that overlap, and windows of different loops.
+#[test]
+fn unions_of_windows_are_exact() {
+    let a = analysed(
+        "topology cta = 4;
+         entry func f(x: f32[100]) -> f32[60] {
+             let y = x[..60] + x[40..];
+             y
+         }",
+    );
+    let x = a.footprints.iter().find(|f| f.buffer == "x").unwrap();
+    assert_eq!((x.read, x.read_is), (400, Certainty::Exact));
+    let a = analysed(
+        "topology cta = 4;
+         entry func f(x: f32[100]) -> f32[4, 2] {
+             let mut y = empty(f32[4, 2]);
+             mesh g = cta[p: 4] {
+                 let mut acc = zeros(f32[2]);
+                 for i in 0..3 { acc = acc + x[i * 8..i * 8 + 2]; }
+                 for i in 0..5 { acc = acc + x[i * 6 + g.p..i * 6 + g.p + 2]; }
+                 y[g.p] = acc;
+             }
+             y
+         }",
+    );
+    // 0 1, 8 9, 16 17; and i * 6 + 0..5 for i < 5: 0..5, 6..11, 12..17, 18..23, 24..29: 25 with 17
+    let mut seen = std::collections::BTreeSet::new();
+    (0..3).for_each(|i| seen.extend(i * 8..i * 8 + 2));
+    (0..5).for_each(|i| (0..4).for_each(|p| seen.extend(i * 6 + p..i * 6 + p + 2)));
+    let x = a.footprints.iter().find(|f| f.buffer == "x").unwrap();
+    assert_eq!((x.read, x.read_is), (seen.len() as u128 * 4, Certainty::Exact));
+}
