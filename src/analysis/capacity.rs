@@ -78,7 +78,8 @@ fn owners<'b>(cx: &Cx, live: &'b Liveness) -> Vec<Held<'b>> {
         };
         let nobody = if s == Storage::Host { "host" } else { "device" };
         let level = |rank: Option<usize>| rank.map_or(nobody, |r| cx.machine.level(r)).to_string();
-        if s != Storage::Rmem {
+        // where grid positions own their registers, there is nothing finer to look at
+        if s != Storage::Rmem || (fact.is_some() && cx.machine.owner(s) == Some(cx.machine.grid)) {
             let (limit, source) = capacity(fact.map(|f| &f.capacity));
             let name = level(cx.machine.owner(s));
             out.push(Held { storage: s, owner: Owner::Whole, name, limit, source, buffers });
@@ -266,9 +267,9 @@ fn finer(cx: &Cx, held: &[Held], found: &[(PeakRecord, Vec<&Buffer>)], i: usize)
     let level = cx.machine.level(cx.machine.grid);
     let now = positions.unwrap_or(1);
     let mut text = format!("a split over {} {level}s instead of {now}", now.saturating_mul(k));
-    if let Some(t) = largest.stored.threads {
-        let threads = t.saturating_mul(largest.stored.copies);
-        text.push_str(&format!(" at {threads} threads"));
+    if let Some(t) = largest.stored.threads.filter(|_| cx.machine.finest() != cx.machine.grid) {
+        let each = t.saturating_mul(largest.stored.copies);
+        text.push_str(&format!(" at {each} {}s", cx.machine.level(cx.machine.finest())));
     }
     let sizes = held.iter().zip(found).filter(|(h, _)| h.storage == largest.storage);
     let sizes: Vec<String> = sizes

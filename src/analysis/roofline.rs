@@ -16,6 +16,8 @@
 //! distinct bytes of results reach `gmem`; of anything else only what a cache of that capacity
 //! cannot have kept until it is used.
 //!
+//! Where the target states no cache of `gmem` at all, every read and write goes there.
+//!
 //! A module on several devices is bounded by the work of one of them.
 //!
 //! Bytes in flight (Little's law): `gmem` rate <= bytes in flight / latency. In flight at one
@@ -301,6 +303,8 @@ pub(super) fn placed(
     }
     // a result is written once, whatever happens
     let results = footprints.iter().filter(|f| f.record.persistent);
+    let cached = rates.0.caches().iter().any(|c| c.of == Storage::Gmem.name());
+    let results = results.filter(|_| cached);
     let mut moved: u128 = results.map(|f| f.record.write.div_ceil(f.devices)).sum();
     let (mut through, mut is) = (0u128, Certainty::Exact);
     for t in traffic(cx, rates.0, &groups, footprints) {
@@ -506,6 +510,7 @@ pub(super) fn traffic(
 ) -> Vec<Traffic> {
     let capacity = last_cache(target).map_or(0, |(_, n)| n);
     let caches = target.caches().iter().filter(|c| c.of == Storage::Gmem.name());
+    let uncached = caches.clone().next().is_none();
     let held = caches.filter_map(|c| c.capacity.known()).map(|f| u128::from(f.value)).sum();
     let sets = working_sets(cx, groups);
     // buffers in the order of their last touch, the latest last, with the bytes touched then
@@ -523,12 +528,22 @@ pub(super) fn traffic(
             Some(over) if set > 0 => again.saturating_mul(over) / set,
             _ => 0,
         };
-        if launch.is_some() {
+        if launch.is_some() && !uncached {
             least = must_miss(cx, ops, held).div_ceil(devices(cx));
             moved = least;
         }
         for f in super::footprint::footprints(cx, ops.iter().copied()) {
             let (read, write) = (f.record.read, f.record.write);
+            if uncached {
+                // nothing lies between the units and memory
+                let all = (f.read_total + f.write_total).div_ceil(f.devices);
+                least += all;
+                moved += all;
+                through += all;
+                written += f.write_total.div_ceil(f.devices);
+                is = is.and(f.record.read_is).and(f.record.write_is);
+                continue;
+            }
             let since: Option<u128> = recent
                 .iter()
                 .rposition(|(k, _)| *k == f.root)
