@@ -286,8 +286,20 @@ struct Case {
     ran: Vec<Found>,
 }
 
+/// The documents of a folder `targets` beside a file, as `--target-dir` reads them.
+fn beside(name: &str) -> Targets {
+    let dir = Path::new(name).parent().unwrap_or(Path::new("")).join("targets");
+    let files = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
+    let toml = files.filter(|f| f.extension().is_some_and(|x| x == "toml"));
+    let read = |f: PathBuf| {
+        let id = f.file_stem()?.to_str()?.to_string();
+        Some((id, std::fs::read_to_string(&f).ok()?))
+    };
+    Targets(toml.filter_map(read).collect())
+}
+
 fn open(sources: &dyn Sources, name: &str, text: &str) -> Result<Case, Failed> {
-    let session = Session::open(sources, name, &consts(text), Targets::default());
+    let session = Session::open(sources, name, &consts(text), beside(name));
     let mut wants = Wants::default();
     for (_, f) in session.sources().files() {
         if !f.name.starts_with("std::") {
@@ -574,7 +586,7 @@ fn fixed(path: &Path, case: &Case) -> Result<(), Failed> {
         }
     }
     let memory = MemorySources::one(name.clone(), text.clone());
-    let session = Session::open(&Over(&name, &memory), &name, &consts(&text), Targets::default());
+    let session = Session::open(&Over(&name, &memory), &name, &consts(&text), beside(&name));
     let left = session.diagnostics();
     if has_errors(&left) {
         let shown: Vec<String> =
