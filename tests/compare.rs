@@ -140,14 +140,7 @@ fn tiles(ctx: i64) -> i64 {
 #[test]
 fn crossings_are_exact_at_every_size() {
     let most = 8192i64;
-    let options = Options {
-        no_roofline: true,
-        no_prediction: true,
-        no_advice: true,
-        no_search: true,
-        no_ops: true,
-        no_footprints: true,
-    };
+    let options = Options::counts();
     let path = "gmem.read.total";
     let of = |f: &str| {
         at_sizes(&format!("{GQA}:Decode.{f}"), (1..=most).collect(), &options, |a| {

@@ -14,21 +14,14 @@ const ROWS: usize = 8;
 /// `-3784704 B (-40%)`, `+12.5 ns (+3%)`
 fn change(c: &Change) -> String {
     let (sign, n) = match c.this >= c.against {
-        true => ('+', less(c.this, c.against)),
-        false => ('-', less(c.against, c.this)),
+        true => ('+', c.this.minus(c.against)),
+        false => ('-', c.against.minus(c.this)),
     };
-    let text = match (c.unit, n) {
-        (unit, Some(n)) => exact(unit, n),
-        // beyond 128 bits
-        (_, None) => "?".into(),
-    };
+    let text = exact(c.unit, n);
     let mark = if c.is == Certainty::Exact { "" } else { " upper_bound" };
     let share = match c.against.num {
         0 => String::new(),
-        _ => format!(
-            " ({sign}{})",
-            super::units::percent(n.map_or(0.0, Ratio::as_f64) / c.against.as_f64())
-        ),
+        _ => format!(" ({sign}{})", super::units::percent(n.as_f64() / c.against.as_f64())),
     };
     format!("{sign}{text}{share}{mark}")
 }
@@ -40,12 +33,6 @@ fn exact(unit: Unit, n: Ratio) -> String {
         Unit::Bytes => format!("{} B", n.num),
         Unit::Ops => n.num.to_string(),
     }
-}
-
-/// `a - b`, where `a` is not less.
-fn less(a: Ratio, b: Ratio) -> Option<Ratio> {
-    let (x, y) = (a.num.checked_mul(b.den)?, b.num.checked_mul(a.den)?);
-    Some(Ratio::new(x.checked_sub(y)?, a.den.checked_mul(b.den)?))
 }
 
 fn place(s: &Site) -> String {

@@ -73,6 +73,20 @@ pub struct Options {
     pub no_advice: bool,
 }
 
+impl Options {
+    /// Nothing but the counts, the capacities and what the caller takes out of these again.
+    pub fn counts() -> Options {
+        Options {
+            no_roofline: true,
+            no_prediction: true,
+            no_search: true,
+            no_ops: true,
+            no_footprints: true,
+            no_advice: true,
+        }
+    }
+}
+
 /// Analyses one function at the sizes of `env`, which has a value for every dim; data used as an
 /// index may have one too, and takes the end of its range otherwise.
 ///

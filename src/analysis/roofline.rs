@@ -218,6 +218,11 @@ fn named_rate(
     Ok((t, r.text, r.note))
 }
 
+/// Whether anything lies between the units and `gmem`.
+fn cached(target: &Target) -> bool {
+    target.caches().iter().any(|c| c.of == Storage::Gmem.name())
+}
+
 /// The cache between all units and `gmem`, with its bytes.
 pub(super) fn last_cache(target: &Target) -> Option<(&str, u128)> {
     let last = target.caches().iter().rfind(|c| c.of == Storage::Gmem.name())?;
@@ -303,8 +308,7 @@ pub(super) fn placed(
     }
     // a result is written once, whatever happens
     let results = footprints.iter().filter(|f| f.record.persistent);
-    let cached = rates.0.caches().iter().any(|c| c.of == Storage::Gmem.name());
-    let results = results.filter(|_| cached);
+    let results = results.filter(|_| cached(rates.0));
     let mut moved: u128 = results.map(|f| f.record.write.div_ceil(f.devices)).sum();
     let (mut through, mut is) = (0u128, Certainty::Exact);
     for t in traffic(cx, rates.0, &groups, footprints) {
@@ -510,7 +514,6 @@ pub(super) fn traffic(
 ) -> Vec<Traffic> {
     let capacity = last_cache(target).map_or(0, |(_, n)| n);
     let caches = target.caches().iter().filter(|c| c.of == Storage::Gmem.name());
-    let uncached = caches.clone().next().is_none();
     let held = caches.filter_map(|c| c.capacity.known()).map(|f| u128::from(f.value)).sum();
     let sets = working_sets(cx, groups);
     // buffers in the order of their last touch, the latest last, with the bytes touched then
@@ -528,13 +531,13 @@ pub(super) fn traffic(
             Some(over) if set > 0 => again.saturating_mul(over) / set,
             _ => 0,
         };
-        if launch.is_some() && !uncached {
+        if launch.is_some() && cached(target) {
             least = must_miss(cx, ops, held).div_ceil(devices(cx));
             moved = least;
         }
         for f in super::footprint::footprints(cx, ops.iter().copied()) {
             let (read, write) = (f.record.read, f.record.write);
-            if uncached {
+            if !cached(target) {
                 // nothing lies between the units and memory
                 let all = (f.read_total + f.write_total).div_ceil(f.devices);
                 least += all;

@@ -115,6 +115,8 @@ impl Report<'_> {
         if let Some(r) = &a.roofline
             && let (Some(d), Some(p)) = (r.bound("device", "cold"), r.bound("placed", "cold"))
             && let (Some(dt), Some(pt)) = (d.ps, p.ps)
+            // where data decides, both are bounds of bounds, and do not compare
+            && (dt <= pt || p.rows.first().is_none_or(|r| r.is == Certainty::Exact))
         {
             let share = if pt.num == 0 { 1.0 } else { dt.as_f64() / pt.as_f64() };
             self.line(&format!(

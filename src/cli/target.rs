@@ -107,7 +107,11 @@ fn calibrate(targets: &Targets, base: &str, output: Option<&Path>) -> Reply {
     let id = output.map_or(base.to_string(), document_id);
     let device = match Device::open() {
         Ok(d) => d,
-        Err(e) => return Reply::lacks(format!("{e}\n`target calibrate` measures a device")),
+        Err(e) => {
+            return Reply::lacks(format!(
+                "{e}\nrun `target calibrate` on the machine that has the device"
+            ));
+        }
     };
     let measured = measure(&device, target.architecture());
     let (source, facts) = match measured {

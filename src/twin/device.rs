@@ -58,17 +58,6 @@ pub struct Buffer {
     address: u64,
 }
 
-impl Buffer {
-    /// Bytes.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-}
-
 /// Compiled kernels in the device.
 pub struct Module(Arc<CudaModule>);
 
@@ -85,7 +74,6 @@ pub struct Kernel {
 pub enum Arg<'a> {
     Buffer(&'a Buffer),
     U32(u32),
-    U64(u64),
 }
 
 /// How many positions a launch has.
@@ -235,7 +223,6 @@ impl Device {
             .map(|a| match a {
                 Arg::Buffer(b) => b.address,
                 Arg::U32(n) => u64::from(*n),
-                Arg::U64(n) => *n,
             })
             .collect();
         // a value of 4 bytes stands at the start of its word

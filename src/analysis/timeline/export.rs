@@ -4,8 +4,6 @@
 //! its launches and ops, and one for each launch with the lanes of one position. The picture has
 //! the same rows; a stretch of time in which every lane repeats itself is drawn narrow.
 
-use std::fmt::Write;
-
 use serde_json::{Value, json};
 
 use super::super::record::Ratio;
@@ -13,6 +11,7 @@ use super::super::units::time;
 use super::record::{LaunchPrediction, Prediction};
 use super::scale::Scale;
 use super::trace::{Gap, Interval, Lane};
+use crate::base::svg::{Svg, num};
 
 /// Microseconds of picoseconds, the unit of a trace.
 fn micros(ps: f64) -> Value {
@@ -128,33 +127,37 @@ pub(super) fn gap_text(g: &Gap) -> String {
     }
 }
 
-fn escape(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // control characters are no part of XML
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 const WIDTH: f64 = 1160.0;
 const LEFT: f64 = 150.0;
+/// Heights of the page's title, of a heading, of a lane and of an axis.
+const TOP: f64 = 30.0;
+const HEAD: f64 = 22.0;
 const ROW: f64 = 26.0;
+const AXIS: f64 = 18.0;
 /// Width of a stretch in which every lane repeats itself.
 const NARROW: f64 = 46.0;
 const COLOURS: [&str; 8] =
     ["#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2", "#e15759", "#9c755f", "#8cb0d9"];
 
+/// Lanes under a heading, up to a time in picoseconds.
+struct Section {
+    head: String,
+    lanes: Vec<Lane>,
+    end: f64,
+}
+
+impl Section {
+    fn is_empty(&self) -> bool {
+        self.lanes.iter().all(|l| l.intervals.is_empty()) || self.end <= 0.0
+    }
+
+    fn height(&self) -> f64 {
+        HEAD + ROW * self.lanes.len() as f64 + AXIS
+    }
+}
+
 struct Picture {
-    out: String,
+    svg: Svg,
     y: f64,
     /// Names of ops in the order of their colours.
     ops: Vec<String>,
@@ -162,48 +165,46 @@ struct Picture {
 
 /// The picture.
 pub fn svg(p: &Prediction, program: &str) -> String {
-    let mut pic = Picture { out: String::new(), y: 30.0, ops: vec![] };
     let title = format!("{program}: predicted {}", time(p.ps.as_f64()));
-    pic.text(10.0, pic.y - 8.0, "title", &title);
-    let stages: Vec<Interval> = p
-        .stages
-        .iter()
-        .zip(starts(p))
-        .map(|(s, at)| Interval {
-            op: s.name.clone(),
-            site: s.site.clone(),
-            trip: vec![],
-            start_ps: at.as_f64() as u64,
-            end_ps: at.plus(s.ps).as_f64() as u64,
-        })
-        .collect();
-    let device = Lane { name: "device".into(), intervals: stages, gaps: vec![] };
-    pic.section("", &[device], p.ps.as_f64());
+    let mut sections = sections(p);
+    sections.retain(|s| !s.is_empty());
+    let height = TOP + sections.iter().map(Section::height).sum::<f64>() + 10.0;
+    let svg = Svg::new(LEFT + WIDTH + 20.0, height, &title);
+    let mut pic = Picture { svg, y: TOP, ops: vec![] };
+    pic.text(10.0, TOP - 8.0, &[("font-size", "14"), ("font-weight", "bold")], &title);
+    sections.iter().for_each(|s| pic.section(s));
+    pic.svg.finish()
+}
+
+/// The device, then one position of each launch.
+fn sections(p: &Prediction) -> Vec<Section> {
+    let stages = p.stages.iter().zip(starts(p)).map(|(s, at)| Interval {
+        op: s.name.clone(),
+        site: s.site.clone(),
+        trip: vec![],
+        start_ps: at.as_f64() as u64,
+        end_ps: at.plus(s.ps).as_f64() as u64,
+    });
+    let device = Lane { name: "device".into(), intervals: stages.collect(), gaps: vec![] };
+    let mut out = vec![Section { head: String::new(), lanes: vec![device], end: p.ps.as_f64() }];
     for l in &p.launches {
         let ends = l.lanes.iter().flat_map(|x| &x.intervals).map(|i| i.end_ps);
         let ends = ends.chain(l.lanes.iter().flat_map(|x| &x.gaps).map(|g| g.end_ps));
-        let end = ends.max().unwrap_or(0);
+        let end = ends.max().unwrap_or(0) as f64;
         let side =
             if l.resident > 1 { format!(", {} on a unit", l.resident) } else { String::new() };
         let head = format!("launch {}: one of {} positions{side}", l.name, l.positions);
-        pic.section(&head, &l.lanes, end as f64);
+        out.push(Section { head, lanes: l.lanes.clone(), end });
     }
-    let (w, h) = (LEFT + WIDTH + 20.0, pic.y + 10.0);
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" \
-         viewBox=\"0 0 {w} {h}\" font-family=\"sans-serif\" font-size=\"11\">\n\
-         <style>.title{{font-size:14px;font-weight:bold}}.head{{font-weight:bold}}\
-         .axis{{fill:#666}}.bar{{fill:#fff;pointer-events:none}}</style>\n\
-         <rect width=\"{w}\" height=\"{h}\" fill=\"#fff\"/>\n{}</svg>\n",
-        pic.out
-    )
+    out
 }
 
 impl Picture {
-    fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
-        let text = escape(text);
-        let _ =
-            writeln!(self.out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>");
+    fn text(&mut self, x: f64, y: f64, look: &[(&str, &str)], text: &str) {
+        let (x, y) = (num(x), num(y));
+        let mut attrs = vec![("x", x.as_str()), ("y", y.as_str())];
+        attrs.extend(look);
+        self.svg.leaf("text", &attrs, text);
     }
 
     fn colour(&mut self, op: &str) -> &'static str {
@@ -214,36 +215,30 @@ impl Picture {
         COLOURS.get(i % COLOURS.len()).copied().unwrap_or("#888")
     }
 
-    /// Lanes under a heading, over an axis.
-    fn section(&mut self, head: &str, lanes: &[Lane], end: f64) {
-        if lanes.iter().all(|l| l.intervals.is_empty()) || end <= 0.0 {
-            return;
-        }
-        self.y += 14.0;
-        self.text(10.0, self.y, "head", head);
-        self.y += 8.0;
-        let scale = Scale::new(lanes, end, WIDTH, NARROW);
-        for l in lanes {
-            self.text(10.0, self.y + 16.0, "lane", &l.name);
-            for i in &l.intervals {
-                self.bar(&scale, i);
-            }
-            for g in &l.gaps {
-                self.gap(&scale, g);
-            }
+    /// A heading, the lanes, and an axis below.
+    fn section(&mut self, s: &Section) {
+        self.text(10.0, self.y + 14.0, &[("font-weight", "bold")], &s.head);
+        self.y += HEAD;
+        let scale = Scale::new(&s.lanes, s.end, WIDTH, NARROW);
+        for l in &s.lanes {
+            self.text(10.0, self.y + 16.0, &[], &l.name);
+            l.intervals.iter().for_each(|i| self.bar(&scale, i));
+            l.gaps.iter().for_each(|g| self.gap(&scale, g));
             self.y += ROW;
         }
-        self.axis(&scale, end);
+        self.axis(&scale, s.end);
+        self.y += AXIS;
     }
 
+    /// A box with a title that shows when it is pointed at.
     fn rect(&mut self, (x0, x1): (f64, f64), fill: &str, title: &str) {
-        let (w, h, y) = ((x1 - x0).max(0.5), ROW - 6.0, self.y + 2.0);
-        let title = escape(title);
-        let _ = writeln!(
-            self.out,
-            "<rect x=\"{x0:.1}\" y=\"{y:.1}\" width=\"{w:.1}\" height=\"{h:.1}\" fill=\"{fill}\" \
-             stroke=\"#fff\" stroke-width=\"0.5\"><title>{title}</title></rect>"
-        );
+        let (x, y) = (num(x0), num(self.y + 2.0));
+        let (w, h) = (num((x1 - x0).max(0.5)), num(ROW - 6.0));
+        let size = [("x", x.as_str()), ("y", &y), ("width", &w), ("height", &h)];
+        let look = [("fill", fill), ("stroke", "#fff"), ("stroke-width", "0.5")];
+        self.svg.start("rect", &[&size[..], &look[..]].concat());
+        self.svg.leaf("title", &[], title);
+        self.svg.end();
     }
 
     fn bar(&mut self, scale: &Scale, i: &Interval) {
@@ -265,7 +260,8 @@ impl Picture {
         let room = ((x1 - x0 - 6.0) / 6.5).max(0.0) as usize;
         if room >= 2 {
             let name: String = i.op.chars().take(room).collect();
-            self.text(x0 + 3.0, self.y + 16.0, "bar", &name);
+            let look = [("fill", "#fff"), ("pointer-events", "none")];
+            self.text(x0 + 3.0, self.y + 16.0, &look, &name);
         }
     }
 
@@ -277,7 +273,7 @@ impl Picture {
         self.rect((x0, x1), "#ddd", &gap_text(g));
         let text = format!("x {}", g.trips);
         if x1 - x0 > 6.5 * text.len() as f64 {
-            self.text(x0 + 3.0, self.y + 16.0, "axis", &text);
+            self.text(x0 + 3.0, self.y + 16.0, &[("fill", "#666")], &text);
         }
     }
 
@@ -285,10 +281,7 @@ impl Picture {
     fn axis(&mut self, scale: &Scale, end: f64) {
         let y = self.y + 2.0;
         let (x0, x1) = (LEFT + scale.x(0.0), LEFT + scale.x(end));
-        let _ = writeln!(
-            self.out,
-            "<path d=\"M{x0:.1} {y:.1}H{x1:.1}\" stroke=\"#999\" fill=\"none\"/>"
-        );
+        self.line(&format!("M{} {}H{}", num(x0), num(y), num(x1)));
         let step = round_step(70.0 / scale.per_ps);
         let mut last = f64::NEG_INFINITY;
         let mut n = 0u32;
@@ -297,16 +290,16 @@ impl Picture {
             let x = LEFT + scale.x(t);
             let inside = scale.narrow.iter().any(|(a, b)| t > *a && t < *b);
             if !inside && x - last >= 60.0 {
-                let _ = writeln!(
-                    self.out,
-                    "<path d=\"M{x:.1} {y:.1}v4\" stroke=\"#999\" fill=\"none\"/>"
-                );
-                self.text(x + 2.0, y + 13.0, "axis", &time(t));
+                self.line(&format!("M{} {}v4", num(x), num(y)));
+                self.text(x + 2.0, y + 13.0, &[("fill", "#666")], &time(t));
                 last = x;
             }
             n += 1;
         }
-        self.y += 18.0;
+    }
+
+    fn line(&mut self, path: &str) {
+        self.svg.leaf("path", &[("d", path), ("stroke", "#999"), ("fill", "none")], "");
     }
 }
 

@@ -54,10 +54,8 @@ pub(super) fn crossings(asked: &Asked, args: &Args) -> Reply {
     let options = Options {
         no_roofline: !path.starts_with("bound"),
         no_prediction: path != "predicted",
-        no_search: true,
-        no_advice: true,
-        no_ops: true,
         no_footprints: !path.starts_with("footprint"),
+        ..Options::counts()
     };
     if let Some(text) = unknown(asked, &options, path) {
         return wrong(text);

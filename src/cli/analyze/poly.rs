@@ -52,14 +52,7 @@ pub(super) fn run(common: &Common, args: &Args, dim: &str) -> Reply {
     if let Some(b) = bound {
         return wrong(format!("`{b}` is a maximum of quotients: `--poly` takes counts"));
     }
-    let options = Options {
-        no_roofline: true,
-        no_prediction: true,
-        no_advice: true,
-        no_search: true,
-        no_ops: true,
-        no_footprints: false,
-    };
+    let options = Options { no_footprints: false, ..Options::counts() };
     let keep = |a: &Analysis| figures(a, &args.metrics);
     let points = asked.each(&options, |c: Cell| At {
         size: c.at.sizes.iter().find(|(n, _)| n == dim).map_or(0, |(_, v)| *v),

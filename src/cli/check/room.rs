@@ -7,14 +7,7 @@ use crate::session::Point;
 /// What does not fit, if the machine says how much it has.
 pub fn lacking(s: &Selected, point: &Point, wide: bool) -> Option<String> {
     let free = available()?;
-    let options = Options {
-        no_roofline: true,
-        no_prediction: true,
-        no_search: true,
-        no_advice: true,
-        ..Options::default()
-    };
-    let a = analysis::analyze(&s.graph, &point.env, None, &options).ok()?;
+    let a = analysis::analyze(&s.graph, &point.env, None, &Options::counts()).ok()?;
     let peaks = a.capacity.iter().filter(|p| p.storage == "gmem" || p.storage == "host");
     // in f64 every value of a narrower float grows, at most by four from f16
     let need = peaks.map(|p| p.allocated).max()?.saturating_mul(if wide { 4 } else { 1 });
