@@ -409,7 +409,7 @@ mod tests {
         let p = prediction("<b> & \"c\" 'd'\u{1}");
         let out = svg(&p, "M.<f>");
         well_formed(&out).unwrap();
-        assert!(out.contains("&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39; "));
+        assert!(out.contains("&lt;b&gt; &amp; &quot;c&quot; 'd'"));
         assert!(!out.contains("<b>"));
         let json = chrome(&p, "M.\"f\"").to_string();
         let back: Value = serde_json::from_str(&json).unwrap();
