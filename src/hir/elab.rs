@@ -9,7 +9,7 @@ use crate::diag::{Code, Diagnostic, did_you_mean};
 use crate::graph::{Graph, Hint, Node, NodeKind, RegionId, ScopeId, ValueId};
 use crate::ops::{Attrs, Call, Op, OpError, Role};
 use crate::syntax::ast;
-use crate::types::dim::{Expr, VarId, VarInfo, VarKind};
+use crate::types::dim::{Env, Expr, VarId, VarInfo, VarKind};
 use crate::types::dtype::DType;
 use crate::types::num::Num;
 use crate::types::placement::{AxisId, MeshId, Placement};
@@ -54,6 +54,10 @@ pub struct Elab<'p> {
     pub weights: HashMap<String, ValueId>,
     /// In a twin's function: the module it stands for.
     pub twin: Option<ItemRef>,
+    /// Sizes of the dims, where a twin's function is followed at stated ones.
+    pub sizes: Option<Env>,
+    /// What such a function starts.
+    pub recorder: Option<super::steps::Recorder>,
     /// Division in an extent must be exact.
     pub exact: bool,
     /// Consts and types are folded here: no tensors.
@@ -88,6 +92,8 @@ impl<'p> Elab<'p> {
             annotated: HashMap::new(),
             weights: HashMap::new(),
             twin: None,
+            sizes: None,
+            recorder: None,
             exact: false,
             constant: false,
             conditional: 0,
@@ -218,7 +224,10 @@ impl<'p> Elab<'p> {
         match &item.kind {
             Const { .. } => self.const_value(r, path.span),
             Config { .. } => self.p.configs.get(&r).map_or(Val::Error, |c| Val::Config(c.clone())),
-            Dim { .. } => self.p.dims.get(&r).map_or(Val::Error, |v| Val::int(Expr::var(*v))),
+            Dim { .. } => match self.p.dims.get(&r) {
+                Some(v) => Val::int(self.stated(*v).unwrap_or_else(|| Expr::var(*v))),
+                None => Val::Error,
+            },
             TypeAlias { ty, .. } => {
                 let ty = ty.clone();
                 self.in_item(r, |e| match e.written_type(&ty) {

@@ -29,6 +29,11 @@ impl Elab<'_> {
             });
             return Val::Error;
         };
+        if self.recorder.is_some()
+            && let Some(v) = self.trips((id, &start, &stop, &step), var, &val, body, span)
+        {
+            return v;
+        }
         let at = self.assigned(&[body]);
         let inits = self.leaves_of(&at);
         let region = self.g.add_region();

@@ -71,7 +71,13 @@ impl Elab<'_> {
         if let Some(d) = self.inout_overlap(&targets) {
             return self.push(d);
         }
+        let of = super::twin_calls::around(p, r);
+        if of.is_some() && !self.twin_args_fit(r, &vals) {
+            return Val::Error;
+        }
         let old_cx = std::mem::replace(&mut self.cx, cx);
+        let old_twin = self.twin;
+        self.twin = of.or(old_twin);
         let old_scope = self.scope;
         self.scope = self.g.add_scope(f.name.text.clone(), old_scope, span);
         // the user's call of the library, which calls within the library belong to
@@ -88,7 +94,11 @@ impl Elab<'_> {
         let reported = self.diags.len();
         let bound =
             self.bind_params(f, vals, span) && f.ret.as_ref().is_none_or(|t| self.result_exists(t));
-        let out = if bound { self.block_result(f) } else { Val::Error };
+        let out = match of {
+            _ if !bound => Val::Error,
+            Some(_) => self.twin_result(r, &f.body),
+            None => self.block_result(f),
+        };
         if call == Some(span) {
             self.show_at_call(reported, &f.name.text, item.doc.as_deref(), span);
         }
@@ -106,6 +116,7 @@ impl Elab<'_> {
         self.pop_hints(hint_count);
         self.hints = old_hints;
         self.scope = old_scope;
+        self.twin = old_twin;
         self.cx = old_cx;
         for ((_, target), v) in targets.into_iter().zip(new) {
             self.assign_value(target, v, span);

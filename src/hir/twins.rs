@@ -41,6 +41,8 @@ pub fn check(p: &Program, twin: ItemRef) -> Vec<Diagnostic> {
     };
     boundaries(p, twin, module, name, &mut diags);
     children(p, module, name, items, &mut diags);
+    let wrong = items.iter().filter_map(|i| super::twin_calls::check_child(p, twin, module, i));
+    diags.extend(wrong);
     let kernels: Vec<ItemRef> = items
         .iter()
         .enumerate()
@@ -181,7 +183,7 @@ fn kernel(p: &Program, r: ItemRef) -> Vec<Diagnostic> {
         return vec![];
     };
     let mut e = Elab::new(p, Cx::of(r), &name.text, name.span);
-    e.twin = twin_module(p, r);
+    e.twin = super::twin_calls::around(p, r);
     for q in params {
         kernel_param(&mut e, q);
     }
@@ -293,16 +295,6 @@ fn tensor_map(e: &mut Elab, q: &ast::KernelParam, args: &[ast::Arg]) -> Option<W
     ty
 }
 
-/// The module that a twin's item belongs to.
-fn twin_module(p: &Program, r: ItemRef) -> Option<ItemRef> {
-    let twin = ItemRef { file: r.file, module: None, item: r.module? };
-    let ItemKind::Twin { of, .. } = &p.item(twin)?.kind else { return None };
-    match p.lookup(r.file, None, of)? {
-        Decl::Item(m) => Some(m),
-        Decl::File(_) => None,
-    }
-}
-
 /// Elaborates a twin's function with the types of the boundary it implements.
 fn body(
     p: &Program,
@@ -343,19 +335,7 @@ fn body(
             span: q.name.span,
         });
     }
-    let v = e.function_block(&f.body);
-    if let Some(t) = &m.ret {
-        let span = f.body.tail.as_ref().map_or(f.body.span, |x| x.span);
-        if matches!(v, Val::Unit) {
-            let d = Diagnostic::new(Code::BadTwin, span, "the function gives no result")
-                .label(t.span, "the boundary has one");
-            e.push(d);
-        } else {
-            e.in_item(mr, |e| {
-                e.fits(t, &v, span, "the result", t.span).map_or(Val::Error, |x| x.0)
-            });
-        }
-    }
+    e.twin_result(r, &f.body);
     e.diags
 }
 
@@ -363,11 +343,12 @@ impl Elab<'_> {
     /// A launch: one argument for each parameter, with its type; grid and block given.
     pub fn launch(&mut self, l: &ast::Launch, span: Span) {
         let p = self.p;
-        let found = match p.lookup(self.cx.file, self.cx.module, &l.kernel) {
-            Some(Decl::Item(k)) => p.item(k).map(|i| &i.kind),
+        let kernel = match p.lookup(self.cx.file, self.cx.module, &l.kernel) {
+            Some(Decl::Item(k)) => Some(k),
             _ => None,
         };
-        let Some(ItemKind::ExternKernel { name, params, .. }) = found else {
+        let found = kernel.and_then(|k| p.item(k)).map(|i| &i.kind);
+        let (Some(ItemKind::ExternKernel { name, params, .. }), Some(kernel)) = (found, kernel) else {
             let shown = show_path(&l.kernel);
             let names = p.visible(self.cx.file, self.cx.module);
             let mut d = Diagnostic::new(
@@ -392,6 +373,7 @@ impl Elab<'_> {
             let d = Diagnostic::new(Code::BadKernel, span, msg).label(name.span, "declared here");
             self.push(d);
         }
+        let mut vals = vec![];
         for (q, a) in params.iter().zip(&l.args) {
             let v = self.expr(&a.value);
             // what is wrong with the declaration is said there
@@ -399,10 +381,12 @@ impl Elab<'_> {
             let w = kernel_param(self, q);
             self.diags.truncate(n);
             if let Some(w) = w {
-                self.launch_arg(q, &w, v, a.value.span);
+                self.launch_arg(q, &w, v.clone(), a.value.span);
+                vals.push((w.dtype, v));
             }
         }
         self.launch_options(l, span);
+        self.record_launch(kernel, params, &vals, l, span);
     }
 
     fn launch_arg(&mut self, q: &ast::KernelParam, w: &WrittenType, v: Val, span: Span) {

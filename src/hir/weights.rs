@@ -81,6 +81,9 @@ impl Elab<'_> {
         let Some(ast::ItemKind::Prepare { name, ty, value }) = p.item(r).map(|i| &i.kind) else {
             return Val::Error;
         };
+        if let Some(v) = self.prepared_param(r) {
+            return v;
+        }
         let path = self.cx.instance.path.clone();
         let id = format!("prepare:{}:{}:{}", r.file, r.item, full_key(&path, &name.text));
         if let Some(v) = self.weights.get(&id) {
@@ -127,6 +130,11 @@ impl Elab<'_> {
                 if p.item(m).is_some_and(|i| matches!(i.kind, ast::ItemKind::Module { .. })) =>
             {
                 m
+            }
+            Some(Decl::Item(t))
+                if p.item(t).is_some_and(|i| matches!(i.kind, ast::ItemKind::Twin { .. })) =>
+            {
+                return self.twin_child(r, t);
             }
             _ => {
                 let shown = super::elab::show_path(of);
@@ -220,7 +228,12 @@ impl Elab<'_> {
         let Some(m) = c.module else { return Val::Error };
         let found = self.p.funcs(m).into_iter().find(|(_, f)| f.name.text == name.text);
         match found {
-            Some((r, f)) if f.vis != ast::Vis::Private => Val::Func(r, Some(Box::new(c))),
+            Some((r, f))
+                if f.vis != ast::Vis::Private
+                    || super::twin_calls::module_of(self.p, m).is_some() =>
+            {
+                Val::Func(r, Some(Box::new(c)))
+            }
             Some((_, f)) => {
                 let d = Diagnostic::new(
                     Code::UnknownName,
@@ -249,6 +262,9 @@ impl Elab<'_> {
 
     pub fn call_child(&mut self, c: Instance, args: &[ast::Arg], span: Span) -> Val {
         let Some(m) = c.module else { return Val::Error };
+        if super::twin_calls::module_of(self.p, m).is_some() {
+            return self.call_twin(c, args, span);
+        }
         if let Some(s) = c.path.last().filter(|s| s.count.is_some() && s.index.is_none()) {
             let msg = format!("this is an array of children: `{}[i](..)` calls one", s.name);
             return self.error(Code::BadArgs, span, msg);

@@ -3,6 +3,7 @@
 //! Comes in: an open device. Goes out: facts of a target document by their key path. A rate is the
 //! median over repeated launches of work over time; work that a loop does around is not counted.
 
+use super::median;
 use super::device::{Arg, Buffer, Device, DeviceError, Kernel, Launch, Module};
 
 /// The kernels, from `kernels/calibrate/calibrate.cu`.
@@ -67,11 +68,6 @@ pub fn calibrate(device: &Device, say: &dyn Fn(&str)) -> Result<Vec<Measured>, D
     say("matrix units");
     b.matrix()?;
     Ok(b.out)
-}
-
-fn median(mut v: Vec<f64>) -> f64 {
-    v.sort_by(f64::total_cmp);
-    v.get(v.len() / 2).copied().unwrap_or(0.0)
 }
 
 impl Bench<'_> {

@@ -51,6 +51,10 @@ impl Op for Flatten {
         Role::View
     }
 
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     fn partial_rule(&self) -> PartialRule {
         PartialRule::View
     }

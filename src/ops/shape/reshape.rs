@@ -46,6 +46,10 @@ impl Op for Reshape {
         Role::View
     }
 
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     fn partial_rule(&self) -> PartialRule {
         PartialRule::View
     }

@@ -48,6 +48,10 @@ impl Op for Squeeze {
         Role::View
     }
 
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     fn partial_rule(&self) -> PartialRule {
         PartialRule::View
     }

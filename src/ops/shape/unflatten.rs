@@ -53,6 +53,10 @@ impl Op for Unflatten {
         Role::View
     }
 
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     fn partial_rule(&self) -> PartialRule {
         PartialRule::View
     }

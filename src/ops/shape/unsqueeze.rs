@@ -45,6 +45,10 @@ impl Op for Unsqueeze {
         Role::View
     }
 
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     fn partial_rule(&self) -> PartialRule {
         PartialRule::View
     }

@@ -1,0 +1,361 @@
+//! What a device is asked to do, and what it answers: plain data that a child process takes.
+//!
+//! A kernel can bring down the process that starts it. So a device is driven by a process of its
+//! own, which reads one [`Job`] from its standard input and writes [`Word`]s, a line each, to its
+//! standard output. Bytes follow the line that announces how many.
+
+use std::io::{self, BufRead, Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+/// Kernels, buffers, what happens to them in order, and what is wanted of it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Job {
+    pub images: Vec<Image>,
+    pub kernels: Vec<Kernel>,
+    pub buffers: Vec<Buffer>,
+    pub steps: Vec<Step>,
+    pub task: Task,
+    /// The job of the other side of a comparison of times; its images and data follow.
+    pub against: Option<Box<Job>>,
+}
+
+/// A kernel image; its bytes follow the job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Image {
+    pub name: String,
+    pub bytes: usize,
+    #[serde(skip)]
+    pub data: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kernel {
+    /// The name of its declaration.
+    pub name: String,
+    pub entry: String,
+    pub image: usize,
+}
+
+/// What kernels may do with a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Read only: a change is a fault.
+    In,
+    /// Read and updated.
+    Inout,
+    /// Written before it is read.
+    Out,
+}
+
+/// Memory of the device; the data of `In` and `Inout` follow the job, in order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Buffer {
+    pub name: String,
+    pub bytes: usize,
+    pub role: Role,
+    /// Whether its bytes are an answer.
+    pub result: bool,
+    /// Bytes of an element.
+    pub width: usize,
+    #[serde(skip)]
+    pub data: Vec<u8>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Repeats `pattern` (1, 2 or 4 bytes) over a buffer.
+    Fill { buffer: usize, pattern: Vec<u8> },
+    Launch(Launch),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Launch {
+    pub kernel: usize,
+    pub args: Vec<Arg>,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub cluster: Option<[u32; 3]>,
+    pub shared: u32,
+    pub cooperative: bool,
+    /// As messages name it: `launch 2, `combine` in `attend``.
+    pub shown: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arg {
+    /// An address in a buffer.
+    Address { buffer: usize, offset: u64 },
+    /// A scalar, as its bytes.
+    Bytes(Vec<u8>),
+    Map { buffer: usize, offset: u64, map: TensorMap },
+}
+
+/// A tensor map; extents and box in logical order, the last innermost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TensorMap {
+    /// The dtype's name.
+    pub dtype: String,
+    pub extents: Vec<u64>,
+    /// Of `box`.
+    pub tile: Vec<u32>,
+    /// Bytes; 0 for none.
+    pub swizzle: u32,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// Only the driver's word on the kernels.
+    #[default]
+    Load,
+    /// Run and look for faults; `repeat` more runs look for races.
+    Check { repeat: u32 },
+    Measure(Measure),
+}
+
+/// How times are taken.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    pub warmup: u32,
+    pub groups: u32,
+    /// Runs between two marks, at most.
+    pub runs: u32,
+    /// Each run takes other buffers than those before it, more than the last cache holds.
+    pub cold: bool,
+    /// A captured graph is replayed.
+    pub graph: bool,
+}
+
+/// What the child says, a line each.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    Device(DeviceInfo),
+    Resources(Vec<Resources>),
+    /// It is about to do this.
+    Doing(String),
+    /// The device or the driver refused, or a kernel failed while `doing`.
+    Failed { doing: String, why: String },
+    NoDriver(String),
+    Faults(Vec<Fault>),
+    /// The bytes of a result buffer follow.
+    Result { buffer: usize, bytes: usize },
+    Times(Times),
+    Done,
+}
+
+/// The device that ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceInfo {
+    pub name: String,
+    pub capability: (i32, i32),
+    pub multiprocessors: u32,
+    /// 13000 for CUDA 13.0.
+    pub driver: i32,
+    /// Kilohertz, the most that each clock runs at.
+    pub clock_khz: u32,
+    pub memory_clock_khz: u32,
+    pub l2_bytes: u64,
+}
+
+/// What the driver says of a kernel at one launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resources {
+    pub kernel: String,
+    /// A thread's.
+    pub registers: u32,
+    /// Bytes of a thread in local memory: spills and arrays.
+    pub local: u32,
+    /// Bytes of a block.
+    pub static_shared: u32,
+    pub dynamic_shared: u32,
+    pub threads: u32,
+    /// Blocks that are resident on one multiprocessor.
+    pub resident: u32,
+    /// Clusters that are resident on the device.
+    pub clusters: Option<u32>,
+    /// Of the code that runs: 90 for sm_90.
+    pub binary: u32,
+}
+
+/// What a run did that it may not do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fault {
+    pub buffer: usize,
+    pub kind: FaultKind,
+    /// The first byte, from the start of the buffer: negative before it, beyond its end after it.
+    pub first: i64,
+    /// Bytes at fault, as far as they were looked at.
+    pub count: u64,
+    /// The launch after which it was first seen, where that is known.
+    pub after: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// An element of a result that nothing wrote.
+    Unwritten,
+    /// A write before or after the buffer.
+    Outside,
+    /// A write to what is only read.
+    Changed,
+    /// Two runs on the same bytes differ.
+    Race,
+    /// The result depends on what a buffer held before it was written.
+    Stale,
+}
+
+/// Nanoseconds of one run each.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// The means of the groups, in the order they were taken.
+    pub groups: Vec<f64>,
+    /// Of the other side, interleaved with these.
+    pub against: Option<Vec<f64>>,
+    /// Of a copy within the device that reads and writes half as many bytes each, taken in between.
+    pub copy: Option<Vec<f64>>,
+    /// Bytes that the copy reads and writes together.
+    pub copy_bytes: u64,
+    pub runs_per_group: u32,
+    /// What the host takes to start one run, and the bare calls of the driver for its launches.
+    pub host: f64,
+    pub bare: f64,
+    /// Sets of buffers that a cold run rotates through.
+    pub sets: u32,
+}
+
+fn images_and_data(job: &Job) -> impl Iterator<Item = &Vec<u8>> {
+    let given = job.buffers.iter().filter(|b| b.role != Role::Out).map(|b| &b.data);
+    job.images.iter().map(|i| &i.data).chain(given)
+}
+
+impl Job {
+    /// # Errors
+    /// A child that went away.
+    pub fn write(&self, w: &mut impl Write) -> io::Result<()> {
+        let head = serde_json::to_string(self).map_err(io::Error::other)?;
+        writeln!(w, "{head}")?;
+        for part in std::iter::once(self).chain(self.against.as_deref()) {
+            for bytes in images_and_data(part) {
+                w.write_all(bytes)?;
+            }
+        }
+        w.flush()
+    }
+
+    /// # Errors
+    /// What is no job.
+    pub fn read(r: &mut impl BufRead) -> io::Result<Job> {
+        let mut head = String::new();
+        r.read_line(&mut head)?;
+        let mut job: Job = serde_json::from_str(&head).map_err(io::Error::other)?;
+        job.read_data(r)?;
+        if let Some(other) = job.against.as_deref_mut() {
+            other.read_data(r)?;
+        }
+        Ok(job)
+    }
+
+    fn read_data(&mut self, r: &mut impl Read) -> io::Result<()> {
+        for i in &mut self.images {
+            i.data = take(r, i.bytes)?;
+        }
+        for b in self.buffers.iter_mut().filter(|b| b.role != Role::Out) {
+            b.data = take(r, b.bytes)?;
+        }
+        Ok(())
+    }
+}
+
+/// Exactly `n` bytes; no more memory is taken than there are bytes.
+fn take(r: &mut impl Read, n: usize) -> io::Result<Vec<u8>> {
+    let mut out = vec![];
+    let got = r.by_ref().take(n as u64).read_to_end(&mut out)?;
+    if got == n { Ok(out) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+impl Word {
+    /// # Errors
+    /// A parent that went away.
+    pub fn write(&self, w: &mut impl Write) -> io::Result<()> {
+        let text = serde_json::to_string(self).map_err(io::Error::other)?;
+        writeln!(w, "{text}")?;
+        w.flush()
+    }
+}
+
+/// A word, with the bytes that follow it.
+///
+/// # Errors
+/// What is no word; the end.
+pub fn read_word(r: &mut impl BufRead) -> io::Result<(Word, Vec<u8>)> {
+    let mut line = String::new();
+    if r.read_line(&mut line)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let word: Word = serde_json::from_str(&line).map_err(io::Error::other)?;
+    let bytes = match &word {
+        Word::Result { bytes, .. } => take(r, *bytes)?,
+        _ => vec![],
+    };
+    Ok((word, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_comes_out_as_it_went_in() {
+        let buffer = |name: &str, role, data: &[u8]| Buffer {
+            name: name.into(),
+            bytes: data.len().max(4),
+            role,
+            result: role != Role::In,
+            width: 1,
+            data: data.to_vec(),
+        };
+        let part = Job {
+            images: vec![Image { name: "k.ptx".into(), bytes: 3, data: vec![1, 10, 3] }],
+            buffers: vec![
+                buffer("x", Role::In, &[10, 10, 10, 10]),
+                buffer("y", Role::Out, &[]),
+                buffer("z", Role::Inout, &[1, 2, 3, 4, 5]),
+            ],
+            task: Task::Check { repeat: 3 },
+            ..Job::default()
+        };
+        let job = Job { against: Some(Box::new(part.clone())), ..part };
+        let mut bytes = vec![];
+        job.write(&mut bytes).unwrap();
+        let back = Job::read(&mut bytes.as_slice()).unwrap();
+        assert_eq!(back.images[0].data, [1, 10, 3]);
+        assert_eq!(back.buffers[2].data, [1, 2, 3, 4, 5]);
+        let other = back.against.unwrap();
+        assert_eq!(other.buffers[0].data, [10; 4]);
+        assert_eq!(other.task, Task::Check { repeat: 3 });
+        // a job that was cut is no job
+        for n in 0..bytes.len() {
+            assert!(Job::read(&mut &bytes[..n]).is_err(), "{n}");
+        }
+    }
+
+    #[test]
+    fn bytes_follow_the_word_that_announces_them() {
+        let mut out = vec![];
+        Word::Result { buffer: 1, bytes: 3 }.write(&mut out).unwrap();
+        out.extend([10, 13, 10]);
+        Word::Done.write(&mut out).unwrap();
+        let mut r = out.as_slice();
+        let (w, bytes) = read_word(&mut r).unwrap();
+        assert!(matches!(w, Word::Result { buffer: 1, bytes: 3 }));
+        assert_eq!(bytes, [10, 13, 10]);
+        assert!(matches!(read_word(&mut r).unwrap().0, Word::Done));
+        assert!(read_word(&mut r).is_err());
+    }
+}

@@ -1,0 +1,361 @@
+//! What a device is to do for a twin's function at stated sizes.
+//!
+//! In: the steps of the function, the tensors of its parameters, the images of its kernels. Out: a
+//! [`Job`] and where its results lie. Views are addresses: what is no address is refused.
+
+use std::collections::HashMap;
+
+use super::job::{self, Arg, Buffer, Image, Job, Role, Step};
+use crate::base::Span;
+use crate::diag::{Code, Diagnostic};
+use crate::graph::{Def, Graph, Node, NodeKind, ParamKind, ValueId};
+use crate::hir::steps::{self, Steps};
+use crate::hir::{ItemRef, Program};
+use crate::ops::{EvalCx, OutTy, Role as OpRole, Sub};
+use crate::syntax::ast::{ItemKind, Mode};
+use crate::types::dim::Env;
+use crate::types::dtype::DType;
+use crate::types::value::Tensor;
+
+/// A job with the places of its results.
+pub struct Plan {
+    pub job: Job,
+    pub outputs: Vec<Place>,
+}
+
+/// Where a result lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub name: String,
+    pub dtype: DType,
+    pub shape: Vec<usize>,
+    pub buffer: usize,
+    /// Bytes.
+    pub offset: u64,
+}
+
+impl Place {
+    pub fn bytes(&self) -> u64 {
+        self.dtype.bytes(self.shape.iter().product::<usize>() as u64)
+    }
+
+    /// The tensor in a buffer's bytes.
+    pub fn tensor(&self, bytes: &[u8]) -> Option<Tensor> {
+        let start = usize::try_from(self.offset).ok()?;
+        let end = start.checked_add(usize::try_from(self.bytes()).ok()?)?;
+        Tensor::from_bytes(self.dtype, self.shape.clone(), bytes.get(start..end)?).ok()
+    }
+}
+
+/// An image by the place of its declaration's path.
+pub type Images = HashMap<ItemRef, (String, Vec<u8>)>;
+
+/// Makes the job. `params` has a tensor for each parameter of the steps' graph.
+///
+/// # Errors
+/// A value that is no address, a buffer that no kernel writes, an image that is missing.
+pub fn plan(
+    p: &Program,
+    s: &Steps,
+    sizes: &Env,
+    params: &[Tensor],
+    images: &Images,
+) -> Result<Plan, Vec<Diagnostic>> {
+    let mut b = Build {
+        p,
+        g: &s.graph,
+        sizes,
+        job: Job::default(),
+        places: HashMap::new(),
+        kernels: HashMap::new(),
+        images: HashMap::new(),
+    };
+    let one = |d: Box<Diagnostic>| vec![*d];
+    for (q, t) in s.graph.params.iter().zip(params) {
+        let role = if q.kind == ParamKind::Inout { Role::Inout } else { Role::In };
+        b.buffer(q.value, &q.name, role, Some(t)).map_err(one)?;
+    }
+    for (n, step) in s.steps.iter().enumerate() {
+        match step {
+            steps::Step::Fill(id) => b.fill(s.graph.node(*id)).map_err(one)?,
+            steps::Step::Launch(l) => b.launch(l, n, images).map_err(one)?,
+        }
+    }
+    let mut outputs = vec![];
+    for o in &s.outputs {
+        let (buffer, offset) = b.address(o.value).map_err(one)?;
+        let ty = s.graph.ty(o.value);
+        let shape = b.shape(o.value).map_err(one)?;
+        if let Some(x) = b.job.buffers.get_mut(buffer) {
+            x.result = true;
+            x.width = (ty.dtype.bits() / 8).max(1) as usize;
+        }
+        outputs.push(Place { name: o.name.clone(), dtype: ty.dtype, shape, buffer, offset });
+    }
+    Ok(Plan { job: b.job, outputs })
+}
+
+struct Build<'a> {
+    p: &'a Program,
+    g: &'a Graph,
+    sizes: &'a Env,
+    job: Job,
+    /// Buffers of the values that own one.
+    places: HashMap<ValueId, usize>,
+    kernels: HashMap<ItemRef, usize>,
+    images: HashMap<String, usize>,
+}
+
+type Res<T> = Result<T, Box<Diagnostic>>;
+
+fn refuse(span: Span, msg: String, help: &str) -> Box<Diagnostic> {
+    Box::new(Diagnostic::new(Code::BadTwin, span, msg).help(help))
+}
+
+const HELP: &str = "a twin's body holds `alloc`, `zeros`, views that keep the order of elements \
+                    (`reshape`, leading subscripts), launches and calls";
+
+impl Build<'_> {
+    fn shape(&self, v: ValueId) -> Res<Vec<usize>> {
+        crate::eval::shape_of(self.g, v, self.sizes).ok_or_else(|| {
+            let msg = format!("`{}` has no shape at these sizes", self.g.value_name(v));
+            Box::new(Diagnostic::new(Code::UnboundDim, self.g.value(v).span, msg))
+        })
+    }
+
+    fn bytes(&self, v: ValueId) -> Res<u64> {
+        let n = self.shape(v)?.iter().try_fold(1u64, |n, e| n.checked_mul(*e as u64));
+        let bits = self.g.ty(v).dtype.bits();
+        match n.filter(|n| n.checked_mul(bits).is_some_and(|b| b < 1 << 46)) {
+            Some(n) => Ok(self.g.ty(v).dtype.bytes(n)),
+            None => {
+                let msg = format!("`{}` is larger than any memory", self.g.value_name(v));
+                Err(Box::new(Diagnostic::new(Code::BadTwin, self.g.value(v).span, msg)))
+            }
+        }
+    }
+
+    fn buffer(&mut self, v: ValueId, name: &str, role: Role, data: Option<&Tensor>) -> Res<usize> {
+        let bytes = usize::try_from(self.bytes(v)?).unwrap_or(usize::MAX);
+        let width = (self.g.ty(v).dtype.bits() / 8).max(1) as usize;
+        let data = data.map_or(vec![], Tensor::to_bytes);
+        let n = self.job.buffers.len();
+        self.job.buffers.push(Buffer { name: name.into(), bytes, role, result: false, width, data });
+        self.places.insert(v, n);
+        Ok(n)
+    }
+
+    /// The buffer of a value and the byte in it where the value starts.
+    fn address(&mut self, v: ValueId) -> Res<(usize, u64)> {
+        if let Some(n) = self.places.get(&v) {
+            return Ok((*n, 0));
+        }
+        match self.g.value(v).def {
+            Def::RegionParam(..) => {
+                let name = self.g.value(v).name.clone().unwrap_or_else(|| "alloc".into());
+                Ok((self.buffer(v, &name, Role::Out, None)?, 0))
+            }
+            // every parameter has a buffer already
+            Def::Param(_) => Err(self.no_address(v)),
+            Def::Node(n, _) => self.view(v, self.g.node(n)),
+        }
+    }
+
+    fn no_address(&self, v: ValueId) -> Box<Diagnostic> {
+        let value = self.g.value(v);
+        let what = match value.def {
+            Def::Node(n, _) => format!("`{}` computes", self.g.node(n).label()),
+            _ => format!("`{}` is no buffer", self.g.value_name(v)),
+        };
+        refuse(value.span, format!("{what}, which a twin leaves to its kernels"), HELP)
+    }
+
+    fn view(&mut self, v: ValueId, node: &Node) -> Res<(usize, u64)> {
+        let (NodeKind::Op { op, attrs }, Some(base)) = (&node.kind, node.inputs.first()) else {
+            return Err(self.no_address(v));
+        };
+        match op.role() {
+            OpRole::View if op.keeps_order() => self.address(*base),
+            OpRole::Read => {
+                let (buffer, at) = self.address(*base)?;
+                let subs = attrs.subs("subs").unwrap_or(&[]);
+                Ok((buffer, at + self.window(*base, subs, node.span)?))
+            }
+            // a window that was updated where it lies
+            OpRole::Write => {
+                let subs = attrs.subs("subs").unwrap_or(&[]);
+                let (buffer, at) = self.address(*base)?;
+                let tile = match node.inputs.get(1) {
+                    Some(t) => self.address(*t)?,
+                    None => return Err(self.no_address(v)),
+                };
+                if tile == (buffer, at + self.window(*base, subs, node.span)?) {
+                    return Ok((buffer, at));
+                }
+                let msg = "this copies one buffer into another, which a twin leaves to its kernels";
+                Err(refuse(node.span, msg.into(), "give the window itself to the kernel: `out[i]`"))
+            }
+            OpRole::Empty => {
+                let name = self.g.value_name(v);
+                Ok((self.buffer(v, &name, Role::Out, None)?, 0))
+            }
+            OpRole::View => {
+                let msg = format!("`{}` reorders elements, which a twin leaves to its kernels", op.name());
+                Err(refuse(node.span, msg, HELP))
+            }
+            _ => Err(self.no_address(v)),
+        }
+    }
+
+    /// Bytes before a window of leading axes.
+    fn window(&self, base: ValueId, subs: &[Sub], span: Span) -> Res<u64> {
+        let shape = self.shape(base)?;
+        let at = |e: &crate::types::dim::Expr| e.eval(self.sizes).and_then(|n| u64::try_from(n).ok());
+        let open = || refuse(span, "this window has no place at these sizes".into(), HELP);
+        let mut first = 0u64;
+        // after an axis of which a part is taken, all axes are taken whole
+        let mut whole = false;
+        for (i, n) in shape.iter().enumerate() {
+            let (start, len, kept) = match subs.get(i) {
+                Some(Sub::At(e)) => (at(e).ok_or_else(open)?, 1, false),
+                Some(Sub::Window { start, len, .. }) => {
+                    (at(start).ok_or_else(open)?, at(len).ok_or_else(open)?, true)
+                }
+                None => (0, *n as u64, true),
+            };
+            if start.checked_add(len).is_none_or(|end| end > *n as u64) {
+                let msg = format!("elements {start}..{} of an axis of {n}", start.saturating_add(len));
+                return Err(Box::new(Diagnostic::new(Code::WindowBounds, span, msg)));
+            }
+            if whole && (start, len) != (0, *n as u64) {
+                let msg = "this window is not one run of memory";
+                return Err(refuse(span, msg.into(), "subscripts of a twin take leading axes only"));
+            }
+            whole |= kept && len != 1;
+            first = first * *n as u64 + start;
+        }
+        Ok(self.g.ty(base).dtype.bytes(first))
+    }
+
+    fn fill(&mut self, node: &Node) -> Res<()> {
+        let (NodeKind::Op { op, attrs }, Some(v)) = (&node.kind, node.outputs.first()) else {
+            return Ok(());
+        };
+        let dtype = self.g.ty(*v).dtype;
+        let name = self.g.value(*v).name.clone().unwrap_or_else(|| op.name().into());
+        let buffer = self.buffer(*v, &name, Role::Out, None)?;
+        let outs = [OutTy { dtype, shape: vec![2] }];
+        let cx = EvalCx {
+            inputs: &[],
+            declared: &[],
+            attrs,
+            env: self.sizes,
+            outs: &outs,
+            wide: false,
+            exact_order: false,
+        };
+        let two = op.eval(&cx).ok().and_then(|t| t.into_iter().next()).map(|t| t.to_bytes());
+        let same = two.as_deref().and_then(|b| match b {
+            [a, b] if a == b => Some(vec![*a]),
+            [a, b, c, d] if [a, b] == [c, d] => Some(vec![*a, *b]),
+            [a @ .., _, _, _, _] if a.len() == 4 && b.get(4..) == Some(a) => Some(a.to_vec()),
+            // f4: two elements in a byte
+            [a] => Some(vec![*a]),
+            b if b.iter().all(|x| *x == 0) => Some(vec![0]),
+            _ => None,
+        });
+        let Some(pattern) = same else {
+            let msg = format!("`{}` is no fill with one value of at most 4 bytes", op.name());
+            return Err(refuse(node.span, msg, HELP));
+        };
+        self.job.steps.push(Step::Fill { buffer, pattern });
+        Ok(())
+    }
+
+    fn launch(&mut self, l: &steps::Launch, n: usize, images: &Images) -> Res<()> {
+        let Some(ItemKind::ExternKernel { name, params, .. }) = self.p.item(l.kernel).map(|i| &i.kind)
+        else {
+            return Ok(());
+        };
+        let kernel = self.kernel(l.kernel, images)?;
+        let mut args = vec![];
+        for (q, a) in params.iter().zip(&l.args) {
+            args.push(match a {
+                steps::Arg::Scalar { dtype, value, int } => Arg::Bytes(scalar(*dtype, *value, *int)),
+                steps::Arg::Tensor { value, mode, map } => {
+                    let (buffer, offset) = self.address(*value)?;
+                    self.may(buffer, *mode, &q.name.text, l.span)?;
+                    match map {
+                        None => Arg::Address { buffer, offset },
+                        Some(m) => Arg::Map { buffer, offset, map: self.map(*value, m)? },
+                    }
+                }
+            });
+        }
+        let shown = format!("launch {}, `{}` in `{}`", n + 1, name.text, l.path);
+        self.job.steps.push(Step::Launch(job::Launch {
+            kernel,
+            args,
+            grid: l.grid,
+            block: l.block,
+            cluster: l.cluster,
+            shared: l.shared,
+            cooperative: l.cooperative,
+            shown,
+        }));
+        Ok(())
+    }
+
+    /// A kernel writes no input; elaboration has seen that of names, this sees it of views.
+    fn may(&self, buffer: usize, mode: Mode, param: &str, span: Span) -> Res<()> {
+        let Some(b) = self.job.buffers.get(buffer) else { return Ok(()) };
+        if b.role != Role::In || mode == Mode::In {
+            return Ok(());
+        }
+        let msg = format!("`{}` is an input, and `{param}` writes it", b.name);
+        Err(refuse(span, msg, "a kernel writes buffers from `alloc`, and parameters that are `inout`"))
+    }
+
+    fn map(&self, v: ValueId, m: &steps::TensorMap) -> Res<job::TensorMap> {
+        let extents = self.shape(v)?.into_iter().map(|n| n as u64).collect();
+        let dtype = self.g.ty(v).dtype.name().to_string();
+        Ok(job::TensorMap { dtype, extents, tile: m.extents.clone(), swizzle: m.swizzle })
+    }
+
+    fn kernel(&mut self, r: ItemRef, images: &Images) -> Res<usize> {
+        if let Some(k) = self.kernels.get(&r) {
+            return Ok(*k);
+        }
+        let Some(ItemKind::ExternKernel { name, entry, from, .. }) = self.p.item(r).map(|i| &i.kind)
+        else {
+            return Ok(0);
+        };
+        let Some((file, data)) = images.get(&r) else {
+            let msg = format!("the image `{}` of `{}` is missing", from.value, name.text);
+            return Err(Box::new(Diagnostic::new(Code::BadKernel, from.span, msg)));
+        };
+        let image = match self.images.get(file) {
+            Some(i) => *i,
+            None => {
+                let i = self.job.images.len();
+                let (name, bytes, data) = (file.clone(), data.len(), data.clone());
+                self.job.images.push(Image { name, bytes, data });
+                self.images.insert(file.clone(), i);
+                i
+            }
+        };
+        let k = self.job.kernels.len();
+        let (name, entry) = (name.text.clone(), entry.value.clone());
+        self.job.kernels.push(job::Kernel { name, entry, image });
+        self.kernels.insert(r, k);
+        Ok(k)
+    }
+}
+
+fn scalar(dtype: DType, value: f64, int: Option<i64>) -> Vec<u8> {
+    match (dtype, int) {
+        (DType::F32, _) => (value as f32).to_le_bytes().to_vec(),
+        (DType::U32 | DType::I32, Some(i)) => (i as u32).to_le_bytes().to_vec(),
+        (_, i) => i.unwrap_or(value as i64).to_le_bytes().to_vec(),
+    }
+}
