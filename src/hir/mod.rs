@@ -22,6 +22,7 @@ pub mod elab;
 pub mod exprs;
 pub mod functions;
 pub mod hints;
+pub mod kernels;
 pub mod load;
 pub mod loops;
 pub mod matches;

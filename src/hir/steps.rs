@@ -5,13 +5,14 @@
 //! Sizes are numbers here: a `match` takes its arm, a `for` runs trip by trip, calls are pasted.
 
 use super::elab::{Cx, Elab, Frame};
+use super::kernels::ParamType;
 use super::value::{Binding, Instance, Tile, Val, Window};
 use super::{ItemRef, Program, item_name};
 use crate::base::Span;
 use crate::diag::{Code, Diagnostic, Level};
 use crate::graph::{Graph, NodeId, NodeKind, Output, ParamKind, ValueId, verify};
 use crate::ops::Role;
-use crate::syntax::ast::{self, ItemKind, Mode, TypeKind};
+use crate::syntax::ast::{self, ItemKind, Mode};
 use crate::types::dim::{Env, Expr, VarId};
 use crate::types::dtype::DType;
 use crate::types::placement::{Placement, Storage};
@@ -61,9 +62,9 @@ pub enum Arg {
 /// The part of a tensor map that its type says, in logical order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
-    pub extents: Vec<u32>,
+    pub tile: Vec<u64>,
     /// Bytes; 0 for none.
-    pub swizzle: u32,
+    pub swizzle: u64,
 }
 
 /// A value that is computed once from weights, before the first launch.
@@ -306,8 +307,7 @@ impl Elab<'_> {
             let i = s.index.as_ref().and_then(|i| self.at_sizes(i));
             i.map_or(s.name.clone(), |i| format!("{}[{i}]", s.name))
         };
-        let names: Vec<String> =
-            path.iter().map(at).chain([name.text.clone()]).collect();
+        let names: Vec<String> = path.iter().map(at).chain([name.text.clone()]).collect();
         let shown = names.join(".");
         let id = format!("{}:{:?}:{shown}", r.file, r.module);
         if let Some((_, w)) = self.recorder.as_ref()?.prepared.iter().find(|(k, _)| *k == id) {
@@ -322,8 +322,7 @@ impl Elab<'_> {
         let place = Placement::whole(Storage::Gmem, w.shape.len());
         let ty = TensorTy { dtype: w.dtype, shape: w.shape, place, range: w.range };
         let value = self.g.add_param(shown, ParamKind::Arg, ty, name.span);
-        let wanted =
-            Wanted { value, item: r, instance: self.cx.instance.clone(), twin: self.twin };
+        let wanted = Wanted { value, item: r, instance: self.cx.instance.clone(), twin: self.twin };
         if let Some(rec) = &mut self.recorder {
             rec.prepared.push((id, wanted));
         }
@@ -335,7 +334,7 @@ impl Elab<'_> {
         &mut self,
         kernel: ItemRef,
         params: &[ast::KernelParam],
-        vals: &[(DType, Val)],
+        vals: &[(ParamType, Val)],
         l: &ast::Launch,
         span: Span,
     ) {
@@ -343,8 +342,8 @@ impl Elab<'_> {
             return;
         }
         let mut args = vec![];
-        for (q, (dtype, v)) in params.iter().zip(vals) {
-            let Some(a) = self.launch_value(kernel, q, *dtype, v, span) else { return };
+        for (q, (ty, v)) in params.iter().zip(vals) {
+            let Some(a) = self.launch_value(q, ty, v, span) else { return };
             args.push(a);
         }
         let Some(shape) = self.launch_shape(l, span) else { return };
@@ -362,26 +361,31 @@ impl Elab<'_> {
 
     fn launch_value(
         &mut self,
-        kernel: ItemRef,
         q: &ast::KernelParam,
-        dtype: DType,
+        ty: &ParamType,
         v: &Val,
         span: Span,
     ) -> Option<Arg> {
         match v {
             Val::Tensor(value) => {
-                let map = match &q.ty.kind {
-                    TypeKind::Apply { args, .. } => Some(self.map_of(kernel, args)?),
+                let map = match ty {
+                    ParamType::Map { tile, swizzle, .. } => {
+                        Some(TensorMap { tile: tile.clone(), swizzle: *swizzle })
+                    }
                     _ => None,
                 };
                 Some(Arg::Tensor { value: *value, mode: q.mode?, map })
             }
             Val::Num(n) => {
+                let dtype = ty.written().dtype;
                 let sizes = self.sizes.clone()?;
                 let int = n.as_int().and_then(|e| e.eval(&sizes));
                 let Some(value) = n.eval_f64(&sizes) else {
                     let shown = n.show(&self.g.vars);
-                    let msg = format!("`{}` is `{shown}`, which has no value at these sizes", q.name.text);
+                    let msg = format!(
+                        "`{}` is `{shown}`, which has no value at these sizes",
+                        q.name.text
+                    );
                     self.error(Code::BadKernel, span, msg);
                     return None;
                 };
@@ -392,7 +396,10 @@ impl Elab<'_> {
                     _ => true,
                 };
                 if !fits {
-                    let msg = format!("`{}` is {value} at these sizes, which no {dtype} holds", q.name.text);
+                    let msg = format!(
+                        "`{}` is {value} at these sizes, which no {dtype} holds",
+                        q.name.text
+                    );
                     self.error(Code::BadKernel, span, msg);
                     return None;
                 }
@@ -400,32 +407,6 @@ impl Elab<'_> {
             }
             _ => None,
         }
-    }
-
-    fn map_of(&mut self, kernel: ItemRef, args: &[ast::Arg]) -> Option<TensorMap> {
-        let mut out = TensorMap { extents: vec![], swizzle: 0 };
-        let mut ok = true;
-        self.in_item(kernel, |e| {
-            for a in args {
-                match a.name.as_ref().map(|n| n.text.as_str()) {
-                    Some("box") => {
-                        let Val::List(vs) = e.expr(&a.value) else { continue };
-                        for v in vs {
-                            let n = e.int(v, a.span).and_then(|n| e.at_sizes(&n));
-                            ok &= n.is_some();
-                            out.extents.extend(n.and_then(|n| u32::try_from(n).ok()));
-                        }
-                    }
-                    Some("swizzle") => {
-                        let n = e.int_expr(&a.value).and_then(|n| e.at_sizes(&n));
-                        out.swizzle = n.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-                    }
-                    _ => {}
-                }
-            }
-            Val::Unit
-        });
-        ok.then_some(out)
     }
 
     fn launch_shape(&mut self, l: &ast::Launch, span: Span) -> Option<Launch> {

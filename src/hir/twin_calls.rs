@@ -31,15 +31,20 @@ pub fn boundary(p: &Program, func: ItemRef) -> Option<(ItemRef, &ast::Func)> {
 /// The child of a module by its name: what it is of, how many there are, its prefix of keys.
 fn child_of<'p>(p: &'p Program, module: ItemRef, name: &str) -> Option<(ItemRef, &'p ItemKind)> {
     let items = p.item(module).and_then(module_items)?;
-    let i = items.iter().position(
-        |i| matches!(&i.kind, ItemKind::Child { name: n, .. } if n.text == name),
-    )?;
+    let i = items
+        .iter()
+        .position(|i| matches!(&i.kind, ItemKind::Child { name: n, .. } if n.text == name))?;
     let r = ItemRef { file: module.file, module: Some(module.item), item: i };
     Some((r, &p.item(r)?.kind))
 }
 
 /// A twin's child must be a twin of what its module's child is of.
-pub fn check_child(p: &Program, twin: ItemRef, module: ItemRef, item: &ast::Item) -> Option<Diagnostic> {
+pub fn check_child(
+    p: &Program,
+    twin: ItemRef,
+    module: ItemRef,
+    item: &ast::Item,
+) -> Option<Diagnostic> {
     let ItemKind::Child { name, of, .. } = &item.kind else { return None };
     let (r, ItemKind::Child { of: theirs, .. }) = child_of(p, module, &name.text)? else {
         return None;
@@ -72,7 +77,8 @@ impl Elab<'_> {
         };
         // what is wrong with the declaration is said where the twin is checked
         let Some(module) = around(p, r) else { return Val::Error };
-        let Some((mr, ItemKind::Child { count, from, .. })) = child_of(p, module, &name.text) else {
+        let Some((mr, ItemKind::Child { count, from, .. })) = child_of(p, module, &name.text)
+        else {
             return Val::Error;
         };
         let mut n = None;
@@ -96,9 +102,8 @@ impl Elab<'_> {
         let Some(twin) = c.module else { return Val::Error };
         let p = self.p;
         let entry = module_of(p, twin).and_then(|m| p.entry(m));
-        let own = entry.and_then(|(_, m)| {
-            p.funcs(twin).into_iter().find(|(_, f)| f.name.text == m.name.text)
-        });
+        let own = entry
+            .and_then(|(_, m)| p.funcs(twin).into_iter().find(|(_, f)| f.name.text == m.name.text));
         match own {
             Some((r, _)) => self.call_func(r, Some(c), args, span),
             None => self.error(Code::BadArgs, span, "the child's module has no `entry func`"),

@@ -6,15 +6,16 @@
 
 use super::elab::{Cx, Elab, show_path};
 use super::value::{Binding, Val, WrittenType};
-use super::{Decl, ItemRef, Program, module_items};
+use super::{Decl, ItemRef, Program, kernels, module_items};
 use crate::base::Span;
 use crate::diag::{Code, Diagnostic, did_you_mean};
-use crate::syntax::ast::{self, ItemKind, TypeKind, Vis};
+use crate::syntax::ast::{self, ItemKind, Vis};
 use crate::types::dim::Decision;
-use crate::types::dtype::DType;
 use crate::types::num::Num;
 use crate::types::placement::{Placement, Storage};
 use crate::types::ty::{TensorTy, show_shape};
+
+pub use super::kernels::{KernelDecl, ParamDecl, ParamType, kernel_decls};
 
 /// Checks one twin.
 pub fn check(p: &Program, twin: ItemRef) -> Vec<Diagnostic> {
@@ -43,14 +44,9 @@ pub fn check(p: &Program, twin: ItemRef) -> Vec<Diagnostic> {
     children(p, module, name, items, &mut diags);
     let wrong = items.iter().filter_map(|i| super::twin_calls::check_child(p, twin, module, i));
     diags.extend(wrong);
-    let kernels: Vec<ItemRef> = items
-        .iter()
-        .enumerate()
-        .filter(|(_, i)| matches!(i.kind, ItemKind::ExternKernel { .. }))
-        .map(|(n, _)| ItemRef { file: twin.file, module: Some(twin.item), item: n })
-        .collect();
-    for k in kernels {
-        diags.extend(kernel(p, k));
+    for item in 0..items.len() {
+        let r = ItemRef { file: twin.file, module: Some(twin.item), item };
+        diags.extend(kernels::kernel(p, r).1);
     }
     for (r, f) in p.funcs(twin) {
         let of = p.funcs(module).into_iter().find(|(_, m)| m.name.text == f.name.text);
@@ -177,124 +173,6 @@ fn children(
     }
 }
 
-/// A kernel's parameters: tensors have a mode, scalars have none.
-fn kernel(p: &Program, r: ItemRef) -> Vec<Diagnostic> {
-    let Some(ItemKind::ExternKernel { name, params, .. }) = p.item(r).map(|i| &i.kind) else {
-        return vec![];
-    };
-    let mut e = Elab::new(p, Cx::of(r), &name.text, name.span);
-    e.twin = super::twin_calls::around(p, r);
-    for q in params {
-        kernel_param(&mut e, q);
-    }
-    e.diags
-}
-
-/// The type of a kernel's parameter; an error is reported where it does not fit.
-fn kernel_param(e: &mut Elab, q: &ast::KernelParam) -> Option<WrittenType> {
-    const SCALARS: [DType; 5] = [DType::U32, DType::I32, DType::U64, DType::I64, DType::F32];
-    let bad = |e: &mut Elab, span: Span, msg: String, help: &str| {
-        e.push(Diagnostic::new(Code::BadKernel, span, msg).help(help));
-        None
-    };
-    match &q.ty.kind {
-        TypeKind::Apply { head, args } if show_path(head) == "tensor_map" => {
-            if q.mode.is_none() {
-                let msg =
-                    format!("tensor map `{}` says neither `in`, `out` nor `inout`", q.name.text);
-                return bad(e, q.span, msg, "`x: in tensor_map(bf16[M, K], box = [64, 64])`");
-            }
-            tensor_map(e, q, args)
-        }
-        TypeKind::Apply { head, .. } => {
-            let msg = format!("`{}` is no parameter type", show_path(head));
-            bad(e, q.ty.span, msg, "tensors, tensor maps and scalars are")
-        }
-        _ => {
-            let w = e.written_type(&q.ty)?;
-            match (w.shape.is_empty(), q.mode) {
-                (true, None) if SCALARS.contains(&w.dtype) => Some(w),
-                (true, None) => {
-                    let msg = format!("a scalar parameter is no {}", w.dtype);
-                    bad(e, q.ty.span, msg, "scalars are u32, i32, u64, i64 or f32")
-                }
-                (false, None) => {
-                    let msg =
-                        format!("tensor `{}` says neither `in`, `out` nor `inout`", q.name.text);
-                    bad(
-                        e,
-                        q.span,
-                        msg,
-                        "every tensor parameter of a kernel says what the kernel does with it",
-                    )
-                }
-                (_, Some(_)) => Some(w),
-            }
-        }
-    }
-}
-
-fn tensor_map(e: &mut Elab, q: &ast::KernelParam, args: &[ast::Arg]) -> Option<WrittenType> {
-    let mut ty = None;
-    for a in args {
-        let bad = |e: &mut Elab, msg: String| {
-            e.error(Code::BadKernel, a.span, msg);
-            None
-        };
-        match a.name.as_ref().map(|n| n.text.as_str()) {
-            None => match e.expr(&a.value) {
-                Val::Type(t) => ty = Some(*t),
-                Val::Error => return None,
-                other => {
-                    return bad(
-                        e,
-                        format!("a tensor map is of a tensor type, found {}", other.what()),
-                    );
-                }
-            },
-            Some("box") => {
-                let Val::List(vs) = e.expr(&a.value) else {
-                    return bad(e, "`box` is a list of extents: `[64, 64]`".into());
-                };
-                let rank = ty.as_ref().map_or(0, |t| t.shape.len());
-                if vs.len() != rank {
-                    return bad(
-                        e,
-                        format!("the box has {} extents, the tensor has rank {rank}", vs.len()),
-                    );
-                }
-                for v in vs {
-                    let n = e.int(v, a.span)?;
-                    if n.as_int().is_none_or(|n| !(1..=256).contains(&n)) {
-                        let shown = e.g.vars.show(&n);
-                        return bad(e, format!("a box extent is 1 to 256, found {shown}"));
-                    }
-                }
-            }
-            Some("swizzle") => {
-                let n = e.int_expr(&a.value)?.as_int();
-                if !matches!(n, Some(0 | 32 | 64 | 128)) {
-                    return bad(e, "a tensor map's swizzle is 0, 32, 64 or 128 bytes".into());
-                }
-            }
-            Some(other) => {
-                return bad(
-                    e,
-                    format!("a tensor map has no `{other}`: it has `box` and `swizzle`"),
-                );
-            }
-        }
-    }
-    if ty.is_none() {
-        e.error(
-            Code::BadKernel,
-            q.ty.span,
-            "a tensor map names the tensor: `tensor_map(bf16[M, K], box = [64, 64])`",
-        );
-    }
-    ty
-}
-
 /// Elaborates a twin's function with the types of the boundary it implements.
 fn body(
     p: &Program,
@@ -348,7 +226,8 @@ impl Elab<'_> {
             _ => None,
         };
         let found = kernel.and_then(|k| p.item(k)).map(|i| &i.kind);
-        let (Some(ItemKind::ExternKernel { name, params, .. }), Some(kernel)) = (found, kernel) else {
+        let (Some(ItemKind::ExternKernel { name, params, .. }), Some(kernel)) = (found, kernel)
+        else {
             let shown = show_path(&l.kernel);
             let names = p.visible(self.cx.file, self.cx.module);
             let mut d = Diagnostic::new(
@@ -378,11 +257,11 @@ impl Elab<'_> {
             let v = self.expr(&a.value);
             // what is wrong with the declaration is said there
             let n = self.diags.len();
-            let w = kernel_param(self, q);
+            let ty = kernels::param_type(self, q);
             self.diags.truncate(n);
-            if let Some(w) = w {
-                self.launch_arg(q, &w, v.clone(), a.value.span);
-                vals.push((w.dtype, v));
+            if let Some(ty) = ty {
+                self.launch_arg(q, &ty.written(), v.clone(), a.value.span);
+                vals.push((ty, v));
             }
         }
         self.launch_options(l, span);

@@ -3,8 +3,8 @@
 //! Comes in: an open device. Goes out: facts of a target document by their key path. A rate is the
 //! median over repeated launches of work over time; work that a loop does around is not counted.
 
-use super::median;
 use super::device::{Arg, Buffer, Device, DeviceError, Kernel, Launch, Module};
+use super::median;
 
 /// The kernels, from `kernels/calibrate/calibrate.cu`.
 const KERNELS: &str = include_str!("../../kernels/calibrate/calibrate.ptx");

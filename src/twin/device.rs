@@ -270,11 +270,13 @@ impl Device {
             Err(_) => Ptx::from_binary(code.to_vec()),
         };
         let module = self.context.load_module(image);
-        module.map(Module).map_err(|e| match (failed(format!("loading `{name}`"))(e), self.log_of(code)) {
-            (DeviceError::Failed { what, why }, Some(log)) => {
-                DeviceError::Failed { what, why: format!("{why}\n{log}") }
+        module.map(Module).map_err(|e| {
+            match (failed(format!("loading `{name}`"))(e), self.log_of(code)) {
+                (DeviceError::Failed { what, why }, Some(log)) => {
+                    DeviceError::Failed { what, why: format!("{why}\n{log}") }
+                }
+                (e, _) => e,
             }
-            (e, _) => e,
         })
     }
 
@@ -285,10 +287,8 @@ impl Device {
         let mut text = vec![0u8; 8192];
         let mut source = code.to_vec();
         source.push(0);
-        let mut options = [
-            Option_::CU_JIT_ERROR_LOG_BUFFER,
-            Option_::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-        ];
+        let mut options =
+            [Option_::CU_JIT_ERROR_LOG_BUFFER, Option_::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
         let mut values: [*mut c_void; 2] =
             [text.as_mut_ptr().cast(), std::ptr::without_provenance_mut(text.len())];
         let mut module = std::ptr::null_mut();
@@ -361,8 +361,10 @@ impl Device {
         self.inside(to, offset, bytes.len())?;
         self.here()?;
         // SAFETY: the range lies in the buffer
-        unsafe { result::memcpy_htod_async(to.address + offset as u64, bytes, self.stream.cu_stream()) }
-            .map_err(failed("copying to the device"))?;
+        unsafe {
+            result::memcpy_htod_async(to.address + offset as u64, bytes, self.stream.cu_stream())
+        }
+        .map_err(failed("copying to the device"))?;
         self.wait()
     }
 
@@ -376,7 +378,11 @@ impl Device {
         let mut out = vec![0u8; len];
         // SAFETY: the range lies in the buffer
         unsafe {
-            result::memcpy_dtoh_async(&mut out, from.address + offset as u64, self.stream.cu_stream())
+            result::memcpy_dtoh_async(
+                &mut out,
+                from.address + offset as u64,
+                self.stream.cu_stream(),
+            )
         }
         .map_err(failed("copying from the device"))?;
         self.wait()?;

@@ -67,7 +67,10 @@ pub struct Buffer {
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Repeats `pattern` (1, 2 or 4 bytes) over a buffer.
-    Fill { buffer: usize, pattern: Vec<u8> },
+    Fill {
+        buffer: usize,
+        pattern: Vec<u8>,
+    },
     Launch(Launch),
 }
 
@@ -88,10 +91,17 @@ pub struct Launch {
 #[serde(rename_all = "snake_case")]
 pub enum Arg {
     /// An address in a buffer.
-    Address { buffer: usize, offset: u64 },
+    Address {
+        buffer: usize,
+        offset: u64,
+    },
     /// A scalar, as its bytes.
     Bytes(Vec<u8>),
-    Map { buffer: usize, offset: u64, map: TensorMap },
+    Map {
+        buffer: usize,
+        offset: u64,
+        map: TensorMap,
+    },
 }
 
 /// A tensor map; extents and box in logical order, the last innermost.
@@ -113,7 +123,9 @@ pub enum Task {
     #[default]
     Load,
     /// Run and look for faults; `repeat` more runs look for races.
-    Check { repeat: u32 },
+    Check {
+        repeat: u32,
+    },
     Measure(Measure),
 }
 
@@ -139,11 +151,17 @@ pub enum Word {
     /// It is about to do this.
     Doing(String),
     /// The device or the driver refused, or a kernel failed while `doing`.
-    Failed { doing: String, why: String },
+    Failed {
+        doing: String,
+        why: String,
+    },
     NoDriver(String),
     Faults(Vec<Fault>),
     /// The bytes of a result buffer follow.
-    Result { buffer: usize, bytes: usize },
+    Result {
+        buffer: usize,
+        bytes: usize,
+    },
     Times(Times),
     Done,
 }

@@ -140,7 +140,14 @@ impl Build<'_> {
         let width = (self.g.ty(v).dtype.bits() / 8).max(1) as usize;
         let data = data.map_or(vec![], Tensor::to_bytes);
         let n = self.job.buffers.len();
-        self.job.buffers.push(Buffer { name: name.into(), bytes, role, result: false, width, data });
+        self.job.buffers.push(Buffer {
+            name: name.into(),
+            bytes,
+            role,
+            result: false,
+            width,
+            data,
+        });
         self.places.insert(v, n);
         Ok(n)
     }
@@ -200,7 +207,10 @@ impl Build<'_> {
                 Ok((self.buffer(v, &name, Role::Out, None)?, 0))
             }
             OpRole::View => {
-                let msg = format!("`{}` reorders elements, which a twin leaves to its kernels", op.name());
+                let msg = format!(
+                    "`{}` reorders elements, which a twin leaves to its kernels",
+                    op.name()
+                );
                 Err(refuse(node.span, msg, HELP))
             }
             _ => Err(self.no_address(v)),
@@ -210,7 +220,8 @@ impl Build<'_> {
     /// Bytes before a window of leading axes.
     fn window(&self, base: ValueId, subs: &[Sub], span: Span) -> Res<u64> {
         let shape = self.shape(base)?;
-        let at = |e: &crate::types::dim::Expr| e.eval(self.sizes).and_then(|n| u64::try_from(n).ok());
+        let at =
+            |e: &crate::types::dim::Expr| e.eval(self.sizes).and_then(|n| u64::try_from(n).ok());
         let open = || refuse(span, "this window has no place at these sizes".into(), HELP);
         let mut first = 0u64;
         // after an axis of which a part is taken, all axes are taken whole
@@ -224,12 +235,17 @@ impl Build<'_> {
                 None => (0, *n as u64, true),
             };
             if start.checked_add(len).is_none_or(|end| end > *n as u64) {
-                let msg = format!("elements {start}..{} of an axis of {n}", start.saturating_add(len));
+                let msg =
+                    format!("elements {start}..{} of an axis of {n}", start.saturating_add(len));
                 return Err(Box::new(Diagnostic::new(Code::WindowBounds, span, msg)));
             }
             if whole && (start, len) != (0, *n as u64) {
                 let msg = "this window is not one run of memory";
-                return Err(refuse(span, msg.into(), "subscripts of a twin take leading axes only"));
+                return Err(refuse(
+                    span,
+                    msg.into(),
+                    "subscripts of a twin take leading axes only",
+                ));
             }
             whole |= kept && len != 1;
             first = first * *n as u64 + start;
@@ -273,7 +289,8 @@ impl Build<'_> {
     }
 
     fn launch(&mut self, l: &steps::Launch, n: usize, images: &Images) -> Res<()> {
-        let Some(ItemKind::ExternKernel { name, params, .. }) = self.p.item(l.kernel).map(|i| &i.kind)
+        let Some(ItemKind::ExternKernel { name, params, .. }) =
+            self.p.item(l.kernel).map(|i| &i.kind)
         else {
             return Ok(());
         };
@@ -281,7 +298,9 @@ impl Build<'_> {
         let mut args = vec![];
         for (q, a) in params.iter().zip(&l.args) {
             args.push(match a {
-                steps::Arg::Scalar { dtype, value, int } => Arg::Bytes(scalar(*dtype, *value, *int)),
+                steps::Arg::Scalar { dtype, value, int } => {
+                    Arg::Bytes(scalar(*dtype, *value, *int))
+                }
                 steps::Arg::Tensor { value, mode, map } => {
                     let (buffer, offset) = self.address(*value)?;
                     self.may(buffer, *mode, &q.name.text, l.span)?;
@@ -313,20 +332,28 @@ impl Build<'_> {
             return Ok(());
         }
         let msg = format!("`{}` is an input, and `{param}` writes it", b.name);
-        Err(refuse(span, msg, "a kernel writes buffers from `alloc`, and parameters that are `inout`"))
+        Err(refuse(
+            span,
+            msg,
+            "a kernel writes buffers from `alloc`, and parameters that are `inout`",
+        ))
     }
 
     fn map(&self, v: ValueId, m: &steps::TensorMap) -> Res<job::TensorMap> {
         let extents = self.shape(v)?.into_iter().map(|n| n as u64).collect();
         let dtype = self.g.ty(v).dtype.name().to_string();
-        Ok(job::TensorMap { dtype, extents, tile: m.extents.clone(), swizzle: m.swizzle })
+        // a box has at most 256 elements an axis, a swizzle 128 bytes
+        let tile = m.tile.iter().map(|n| u32::try_from(*n).unwrap_or(u32::MAX)).collect();
+        let swizzle = u32::try_from(m.swizzle).unwrap_or(u32::MAX);
+        Ok(job::TensorMap { dtype, extents, tile, swizzle })
     }
 
     fn kernel(&mut self, r: ItemRef, images: &Images) -> Res<usize> {
         if let Some(k) = self.kernels.get(&r) {
             return Ok(*k);
         }
-        let Some(ItemKind::ExternKernel { name, entry, from, .. }) = self.p.item(r).map(|i| &i.kind)
+        let Some(ItemKind::ExternKernel { name, entry, from, .. }) =
+            self.p.item(r).map(|i| &i.kind)
         else {
             return Ok(0);
         };
