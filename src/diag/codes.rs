@@ -2,6 +2,15 @@
 
 use super::Level;
 
+/// The groups of codes: the first two digits, and what they are about.
+pub const GROUPS: &[(&str, &str)] = &[
+    ("01", "Files and syntax"),
+    ("02", "Names, types, shapes"),
+    ("03", "Placement, meshes, hints, twins"),
+    ("04", "Evaluation and check"),
+    ("05", "Analysis"),
+];
+
 /// Declares every code once: variant, number, name, level, summary, long text.
 macro_rules! codes {
     ($($id:ident = $num:literal, $name:literal, $level:ident, $summary:literal, $long:literal;)*) => {
@@ -40,6 +49,11 @@ macro_rules! codes {
 }
 
 impl Code {
+    /// Whether it is of the group with these first two digits.
+    pub fn in_group(self, digits: &str) -> bool {
+        self.id().get(2..4) == Some(digits)
+    }
+
     /// Finds a code by its id (`TF0101`, `0101`, any case) or its name.
     pub fn find(text: &str) -> Option<Code> {
         let t = text.trim();
@@ -255,6 +269,8 @@ mod tests {
         names.sort_unstable();
         assert!(ids.windows(2).all(|w| w[0] != w[1]));
         assert!(names.windows(2).all(|w| w[0] != w[1]));
+        let grouped = |c: &Code| GROUPS.iter().filter(|(d, _)| c.in_group(d)).count() == 1;
+        assert!(Code::ALL.iter().all(grouped));
         assert!(Code::ALL.iter().all(|c| !c.summary().is_empty() && c.long().len() > 40));
     }
 }
