@@ -145,9 +145,9 @@ pub fn topics() -> String {
                 out += &format!("              {}\n", line.trim_end());
                 line.clear();
             }
-            line += &format!("{n}, ");
+            line += &format!("{n}; ");
         }
-        out += &format!("              {}\n", line.trim_end().trim_end_matches(','));
+        out += &format!("              {}\n", line.trim_end().trim_end_matches(';'));
     }
     let first = reference().first().map_or("language", |p| p.name);
     out + &next(&[
