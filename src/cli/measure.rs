@@ -9,8 +9,9 @@ use super::sizes::dim_sizes;
 use super::twins::{self, NoRun, Twin};
 use crate::analysis::record::{Analysis, Ratio};
 use crate::analysis::{self, Options, units};
+use crate::base::sha256;
 use crate::session::{Point, points};
-use crate::twin::job::{DeviceInfo, Measure, Resources, Task, Times};
+use crate::twin::job::{self, DeviceInfo, Measure, Resources, Task, Times};
 use crate::twin::median;
 
 #[derive(clap::Args)]
@@ -52,6 +53,10 @@ pub struct Args {
 #[derive(Serialize)]
 struct Run {
     dims: serde_json::Map<String, Value>,
+    /// Each run took buffers that the last cache did not hold.
+    cold: bool,
+    /// SHA-256 of each image, by its path.
+    images: serde_json::Map<String, Value>,
     /// How it was taken.
     how: String,
     device: DeviceInfo,
@@ -118,6 +123,7 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     let out = if args.json {
         let doc = json!({
             "schema": "tilefoundry.measure/1",
+            "selection": args.selection,
             "program": twin.name,
             "module": s.name(),
             "against": theirs,
@@ -193,7 +199,10 @@ fn one(
     let target = s.target();
     let options = Options { no_advice: true, no_search: true, ..Options::default() };
     let analysis = analysis::analyze(&s.graph, &p.env, target.as_deref(), &options).ok();
-    Ok(Run::new(args, p, (&answer.device, &answer.resources), times, analysis.as_ref()))
+    let hash = |i: &job::Image| (i.name.clone(), sha256(&i.data).into());
+    let images = plan.job.images.iter().map(hash).collect();
+    let said = (&answer.device, answer.resources.as_slice());
+    Ok(Run { images, ..Run::new(args, p, said, times, analysis.as_ref()) })
 }
 
 impl Run {
@@ -233,6 +242,8 @@ impl Run {
         });
         Run {
             dims: p.sizes.iter().map(|(n, v)| (n.clone(), (*v).into())).collect(),
+            cold: args.cold,
+            images: serde_json::Map::new(),
             how: how(args, &times),
             device: device.clone(),
             kernels: kernels.to_vec(),
@@ -287,14 +298,21 @@ impl Run {
             ("predicted", self.predicted_ns),
         ] {
             let Some(b) = bound else { continue };
-            out += &format!("{what:10} {}: measured is {:.2} of it\n", show(b), self.time_ns / b);
+            out += &format!(
+                "{what:10} {}: the measured time is {:.2} times it\n",
+                show(b),
+                self.time_ns / b
+            );
         }
         for a in &self.achieved {
+            // `4.8e12 B/s`
+            let unit = a.of.split_whitespace().nth(1).and_then(|u| u.strip_suffix("/s"));
+            let unit = unit.unwrap_or_default();
             out += &format!(
-                "{:10} {} in that time is {}/s, of {}\n",
+                "{:10} {} at {}/s, of {}\n",
                 a.resource,
-                units::count(a.amount, ""),
-                units::count(a.rate as u128, ""),
+                units::count(a.amount, unit),
+                units::count(a.rate as u128, unit),
                 a.of
             );
         }
