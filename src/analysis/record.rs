@@ -432,7 +432,7 @@ pub struct Analysis {
     pub schema: &'static str,
     pub program: String,
     pub target: Option<String>,
-    /// Dims with their values.
+    /// Dims with their values, and parameters with the value stated for their elements.
     #[serde(serialize_with = "sizes")]
     #[schemars(with = "BTreeMap<String, i64>")]
     pub dims: Vec<(String, i64)>,

@@ -4,7 +4,7 @@ use super::points::{Asked, Cell};
 use super::{Args, json};
 use crate::analysis::compare_text::{crossings_text, diff_text};
 use crate::analysis::crossings::{self, Crossings, Side};
-use crate::analysis::{Options, diff, metric};
+use crate::analysis::{Options, data_vars, diff, metric};
 use crate::cli::common::{Common, Reply};
 use crate::session::tidy;
 
@@ -30,7 +30,7 @@ pub(super) fn difference(common: &Common, asked: &Asked, args: &Args) -> Reply {
 /// Both curves at every size of the swept dim.
 pub(super) fn crossings(asked: &Asked, args: &Args) -> Reply {
     let swept: Vec<&(String, Vec<i64>)> =
-        args.dims.iter().filter(|(_, sizes)| sizes.len() > 1).collect();
+        args.dims.iter().chain(&args.values).filter(|(_, sizes)| sizes.len() > 1).collect();
     let wrong = |text: String| Reply::usage(text).after(&asked.err());
     let ([dim], [this, old]) = (swept.as_slice(), asked.functions.as_slice()) else {
         return wrong(match (swept.len(), asked.functions.len()) {
@@ -42,7 +42,9 @@ pub(super) fn crossings(asked: &Asked, args: &Args) -> Reply {
         });
     };
     for s in [this, old] {
-        if !s.graph.dims.iter().any(|d| s.graph.vars.name(*d) == dim.0) {
+        if !s.graph.dims.iter().any(|d| s.graph.vars.name(*d) == dim.0)
+            && data_vars(&s.graph, &dim.0).is_empty()
+        {
             return wrong(format!("`{}` has no dim `{}` to sweep", s.name(), dim.0));
         }
     }

@@ -26,6 +26,10 @@ pub struct Args {
     /// The size of a dim; several sweep it: `128,512`, `1..=8192 step 64`, `128..=8192 step x2`
     #[arg(long = "dim", value_name = "NAME=SIZES", value_parser = dim_sizes)]
     dims: Vec<(String, Vec<i64>)>,
+    /// The value of the elements of a parameter that a program uses as numbers, in place of the
+    /// end of its range; several sweep it, as sizes of a dim do
+    #[arg(long = "value", value_name = "NAME=VALUES", value_parser = dim_sizes)]
+    values: Vec<(String, Vec<i64>)>,
     /// What is different from this function, op by op; over several sizes, a table of both
     #[arg(long, value_name = "SELECTION")]
     against: Option<String>,
@@ -130,7 +134,7 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     }
     let mut selections = args.selections.clone();
     selections.extend(args.against.clone());
-    let asked = match Asked::of(common, &selections, &args.dims) {
+    let asked = match Asked::of(common, &selections, &args.dims, &args.values) {
         Ok(a) => a,
         Err(r) => return r,
     };
