@@ -37,7 +37,7 @@ use super::{footprint, roofline};
 use crate::ops::facts::Resource;
 
 pub use text::long;
-pub(super) use text::short;
+pub(super) use text::{next, short};
 
 /// A place with its part in a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -7,6 +7,14 @@ use crate::analysis::record::{Analysis, Certainty};
 use crate::analysis::units::{bytes, percent, time};
 use crate::base::SourceMap;
 
+/// The first finding as the answer to what is to be done, if it frees the program to run or takes
+/// time off the bound.
+pub fn next(a: &Analysis) -> Option<String> {
+    let f = a.advice.first()?;
+    let gives = f.saves.as_ref().is_some_and(|s| s.ps.num > 0);
+    (f.blocking || gives).then(|| format!("next ({}): {}: {}", f.kind, f.edit, worth(f)))
+}
+
 /// The first findings, a line or two each.
 pub fn short(a: &Analysis, rows: usize) -> Vec<String> {
     let mut out = vec![];

@@ -10,7 +10,7 @@ use super::common::{Common, Reply};
 use super::sizes::dim_sizes;
 use crate::analysis::record::Costs;
 use crate::analysis::sweep::{self, Point, Sweep};
-use crate::analysis::{self, Analysis, Options, plot, timeline};
+use crate::analysis::{self, Analysis, Findings, Options, Show, plot, timeline};
 use crate::diag::Diagnostic;
 use crate::session::tidy;
 use points::{Asked, Cell};
@@ -85,6 +85,15 @@ impl Families {
         !(self.compute || self.memory || self.roofline || self.performance || self.advice)
     }
 
+    fn show(&self, full: bool) -> Show {
+        let advice = match self.advice {
+            true => Findings::Long,
+            false if self.all() => Findings::Short,
+            false => Findings::None,
+        };
+        Show { full, bounds: self.roofline || self.all(), advice }
+    }
+
     /// The families asked for.
     fn part(&self, a: &Analysis) -> Analysis {
         let mut a = a.clone();
@@ -104,7 +113,8 @@ impl Families {
         keep(&mut a.costs);
         a.ops.iter_mut().for_each(|o| keep(&mut o.costs));
         a.scopes.iter_mut().for_each(|s| keep(&mut s.costs));
-        if !self.roofline {
+        // what advice is worth is time off a bound
+        if !self.roofline && !self.advice {
             a.roofline = None;
         }
         if !self.performance {
@@ -196,17 +206,8 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         (false, many) if (many.len() == 1 || args.full) && args.metrics.is_empty() => {
             let text = |c: &Cell| match (&c.found, asked.functions.get(c.function)) {
                 (Ok(a), Some(s)) => {
-                    let sources = s.session.sources();
-                    let mut part = args.families.part(a);
-                    let long = match args.families.advice {
-                        // the whole text of it follows the report
-                        true => analysis::advice::long(&part, sources),
-                        false => String::new(),
-                    };
-                    if args.families.advice {
-                        part.advice.clear();
-                    }
-                    analysis::text(&part, sources, args.full) + &long
+                    let part = args.families.part(a);
+                    analysis::text(&part, s.session.sources(), args.families.show(args.full))
                 }
                 _ => String::new(),
             };
