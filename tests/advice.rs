@@ -179,7 +179,7 @@ fn one_tile_for_every_position() {
     );
     let f = one(&c, "repeated-load");
     assert_eq!(moved(&f), (4 * 4096, 0));
-    assert!(f.edit.contains("4 loads instead of 8"), "{}", f.edit);
+    assert!(f.edit.contains("4 loads of it instead of 8"), "{}", f.edit);
 }
 
 /// 256 f32 are 1024 B of smem, read to rmem and written back.

@@ -266,3 +266,16 @@ fn what_data_decides_is_a_bound_and_exact_at_its_value() {
     assert_eq!((cta.max, cta.mean.num), (8 * 4096, 63 * 4096 / 8));
     assert!(some.prediction.unwrap().ps < all.prediction.unwrap().ps);
 }
+
+/// x and the result, f32[64, 64], are 16,384 B each, whatever view of it the program gives.
+#[test]
+fn a_view_of_what_was_made_is_a_result() {
+    for end in ["y", "reshape(y, [4096])", "transpose(reshape(y, [8, 8, 64]), [1, 0, 2])"] {
+        let ty = ["f32[64, 64]", "f32[4096]", "f32[8, 8, 64]"][end.matches('(').count()];
+        let a =
+            analysed(&format!("entry func f(x: f32[64, 64]) -> {ty} {{ let y = exp(x); {end} }}"));
+        let device = a.roofline.as_ref().unwrap().bound("device", "cold").unwrap();
+        let gmem = device.rows.iter().find(|r| r.resource == "gmem").unwrap();
+        assert_eq!(gmem.amount, 2 * 16_384, "{end}");
+    }
+}

@@ -10,6 +10,7 @@
 #![allow(clippy::result_large_err)]
 
 pub mod advice;
+pub mod arms;
 mod boxes;
 mod capacity;
 pub mod compare_text;

@@ -55,19 +55,22 @@ pub fn text(a: &Analysis, sources: &SourceMap, show: Show) -> String {
     if !fits(&best) {
         return best.lines().take(LINES - 1).map(|l| format!("{l}\n")).collect::<String>() + &long;
     }
+    // a part that has no more, or no room, has its rows
+    let mut grows = |part: &usize| {
+        let mut more = rows;
+        more.iter_mut().skip(*part).take(1).for_each(|r| *r += 1);
+        let text = of(more);
+        let grows = text != best && fits(&text);
+        if grows {
+            (rows, best) = (more, text);
+        }
+        grows
+    };
+    // what work there is, first
+    while grows(&(Part::Work as usize)) {}
     let mut parts: Vec<usize> = (0..PARTS).collect();
     for _ in 1..MOST {
-        // a part that has no more, or no room, has its rows
-        parts.retain(|part| {
-            let mut more = rows;
-            more.iter_mut().skip(*part).take(1).for_each(|r| *r += 1);
-            let text = of(more);
-            let grows = text != best && fits(&text);
-            if grows {
-                (rows, best) = (more, text);
-            }
-            grows
-        });
+        parts.retain(&mut grows);
     }
     best + &long
 }
@@ -192,7 +195,9 @@ impl Report<'_> {
             }
         }
         if let Some(b) = a.roofline.as_ref().and_then(|r| r.bound("placed", "cold")) {
-            self.line(&bound_line(b));
+            let exceeded = a.capacity.iter().any(|p| p.exceeded);
+            let line = bound_line(b);
+            self.line(&if exceeded { format!("if it did: {line}") } else { line });
         }
         if let Some(r) = &a.roofline
             && let (Some(d), Some(p)) = (r.bound("device", "cold"), r.bound("placed", "cold"))
@@ -213,15 +218,17 @@ impl Report<'_> {
     /// What to do next, and what it gives.
     fn next(&mut self, a: &Analysis) {
         let bounds = |n: &str| a.roofline.as_ref()?.bound(n, "cold");
-        let line =
-            super::advice::next(a).unwrap_or_else(|| match (bounds("device"), bounds("placed")) {
+        let lines = super::advice::next(a).unwrap_or_else(|| {
+            let none = match (bounds("device"), bounds("placed")) {
                 (Some(d), Some(p)) if d.ps == p.ps && d.ps.is_some() => {
                     format!("next: nothing; the bound is the device's own on {}", d.binds)
                 }
                 (_, Some(p)) => format!("next: nothing found lowers the bound by {}", p.binds),
                 _ => "next: nothing found".to_string(),
-            });
-        self.line(&line);
+            };
+            vec![none]
+        });
+        lines.iter().for_each(|l| self.line(l));
     }
 
     fn capacity(&mut self, a: &Analysis) {
@@ -493,7 +500,7 @@ impl Report<'_> {
     }
 }
 
-/// `bound by gmem bandwidth: 12 us; next tensor.bf16 at 80% of it`
+/// `at least 12 us, bound by gmem (bandwidth); next tensor.bf16 at 80% of it`
 fn bound_line(b: &Bound) -> String {
     let Some(t) = b.ps else { return "no bound: nothing this program uses has a rate".into() };
     let mut s = format!("at least {}, bound by {} ({})", time(t.as_f64()), b.binds, b.kind);

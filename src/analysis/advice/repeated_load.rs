@@ -55,7 +55,7 @@ fn draft(p: &Program, a: &Access, all: u128) -> Option<Draft> {
     if !by.is_empty() {
         what.push_str(&format!(": positions along {} load the same part", by.join(", ")));
     }
-    let (share, edit) = edit(p, &axes, times);
+    let (share, edit) = edit(p, &axes, &value, times);
     let left = a.e.total.div_ceil(share.max(1)).max(distinct);
     let mut d = Draft::new(what, edit);
     d.bytes = Some(Bytes { of: "gmem".into(), read: a.e.total - left, write: 0 });
@@ -95,26 +95,35 @@ fn idle_axes(p: &Program, a: &Access) -> Vec<AxisId> {
 }
 
 /// The edit to try, and by what it divides the loads.
-fn edit(p: &Program, axes: &[AxisId], times: u128) -> (u128, String) {
+fn edit(p: &Program, axes: &[AxisId], value: &str, times: u128) -> (u128, String) {
     let groups = p.cx.machine.target.map(|t| t.instructions()).unwrap_or_default();
     let most = groups.iter().filter(|i| i.kind == InstructionKind::Group);
     let most = most.filter_map(|i| i.max_group).max();
-    let double = |along: &str| {
-        let loads = times.div_ceil(2);
-        (2, format!("double the tile along {along}: {loads} loads instead of {times}"))
-    };
+    let half = times.div_ceil(2);
     match (axes.first(), most) {
         (Some(a), Some(n)) => {
-            let n = u128::from(n).min(p.cx.extent(*a));
-            let along = p.cx.graph.meshes.axis_name(*a);
+            let (n, along) = (u128::from(n).min(p.cx.extent(*a)), p.cx.graph.meshes.axis_name(*a));
             let edit = format!(
-                "let {n} positions along {along} share one load ({n} times less); twice the tile \
-                 along it halves the loads ({} instead of {times})",
-                times.div_ceil(2),
+                "let {n} positions along {along} share one load of {value} ({n} times less); twice \
+                 the tile along it would halve the loads ({half} instead of {times})"
             );
             (n, edit)
         }
-        (Some(a), None) => double(p.cx.graph.meshes.axis_name(*a)),
-        (None, _) => double("the axis that the value does not have"),
+        (Some(a), None) => {
+            let along = p.cx.graph.meshes.axis_name(*a);
+            (
+                2,
+                format!(
+                    "double the tile along {along}: {half} loads of {value} instead of {times}"
+                ),
+            )
+        }
+        (None, _) => (
+            2,
+            format!(
+                "double the tile along the axis that {value} does not have: {half} loads of it \
+                 instead of {times}"
+            ),
+        ),
     }
 }

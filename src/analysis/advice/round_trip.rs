@@ -20,7 +20,8 @@ pub(super) static RULE: Rule = Rule {
             they share, no block needs another (of two contractions, only where the cut divides \
             all their operands), or one position can hold what they hand over.",
     size: "All bytes written plus all bytes read. Exact where each reading position uses what the \
-           same position wrote; otherwise an upper bound, for positions must then exchange parts.",
+           same position wrote; otherwise an upper bound, for positions must then exchange parts. \
+           An upper bound too where one mesh over ops outside meshes has fewer positions than units.",
     remedy: "Put both in one mesh and hand the value over in `rmem` or `smem`. Where two launches \
              split it differently, the edit says how many positions wrote what one reads: they can \
              hand it over within a group of positions that reach each other's memory.",
@@ -92,7 +93,10 @@ fn between(p: &Program, root: ValueId, writes: &[&Access], reads: &[&Access]) ->
         return Draft::new(what, String::new());
     };
     let same = writes.iter().all(|w| reads.iter().all(|r| alike(p, w, r)));
-    let (from, to) = (label(w), label(r));
+    let (mut from, mut to) = (label(w), label(r));
+    if from == to {
+        (from, to) = (format!("the earlier {from}"), format!("the later {to}"));
+    }
     let loose = matches!(place(p, w), Group::Op(_));
     let edit = match same {
         _ if loose => format!("do {from} in {to}, on the part of {what} that each position reads"),
@@ -267,6 +271,10 @@ fn together(p: &Program, c: &Cluster, by: &BTreeMap<ValueId, Vec<Access>>) -> Op
              into `smem`, and write only its results to gmem"
         ),
     );
+    // on fewer positions than units a mesh has bounds that ops of the whole device have not
+    if units.is_some_and(|u| blocks < u128::from(u.value)) {
+        d.is = Certainty::UpperBound;
+    }
     d.bytes = bytes_of(p, "gmem", &edits);
     d.edits = edits;
     for v in values.iter().take(8) {

@@ -33,8 +33,9 @@ pub struct Args {
     /// What is different from this function, op by op; over several sizes, a table of both
     #[arg(long, value_name = "SELECTION")]
     against: Option<String>,
-    /// Every size of the swept dim at which the curves of the two functions cross
-    #[arg(long, requires = "against")]
+    /// Every size of the swept dim at which the curves of the two functions cross; without
+    /// `--against`, those of the arms of each `match` on the dim
+    #[arg(long)]
     crossings: bool,
     /// Counts as polynomials of this dim, verified at every size of its range or of `--dim`
     #[arg(long, value_name = "DIM", conflicts_with = "against")]
@@ -125,7 +126,8 @@ impl Families {
         }
         if !self.memory {
             a.footprints.clear();
-            a.capacity.clear();
+            // what does not fit is what bounds it
+            a.capacity.retain(|p| p.exceeded && self.advice);
         }
         if !self.compute && !self.memory {
             a.ops.clear();
