@@ -12,7 +12,7 @@ use crate::diag::{Code, Diagnostic, Level, did_you_mean};
 use crate::graph::{Graph, verify};
 use crate::hir::functions::{self, Compiled};
 use crate::hir::load::{self, Sources};
-use crate::hir::{ItemRef, Program, elab, item_name, module_items, modules, twins};
+use crate::hir::{ItemRef, Program, elab, item_name, module_items, modules, twin_calls, twins};
 use crate::syntax::ast::{self, ItemKind, TypeKind, Vis};
 use crate::syntax::token::lex;
 use crate::target::{self, Target, TargetError};
@@ -410,6 +410,39 @@ impl Session {
                 )
             }),
         }
+    }
+
+    /// The function of a twin, its only one where none is named, and the boundary it implements.
+    ///
+    /// # Errors
+    /// Nothing fits, or more than one thing does: the text lists the choices.
+    pub fn select_twin(
+        &self,
+        sel: &Selection,
+        twin: ItemRef,
+    ) -> Result<(ItemRef, ItemRef), String> {
+        let p = &self.program;
+        let funcs = p.funcs(twin);
+        let shown = names_of(p, twin);
+        let known: Vec<&str> = funcs.iter().map(|(_, f)| f.name.text.as_str()).collect();
+        let entry = twin_calls::module_of(p, twin).and_then(|m| p.entry(m));
+        let name = match (&sel.func, entry) {
+            (Some(f), _) => f.as_str(),
+            (None, Some((_, e))) => e.name.text.as_str(),
+            (None, None) => {
+                let all: Vec<String> =
+                    known.iter().map(|f| format!("{}:{shown}.{f}", sel.file)).collect();
+                return Err(format!(
+                    "the module of twin `{shown}` has no `entry func`; choose one of its functions: {}",
+                    list(all.iter().map(String::as_str))
+                ));
+            }
+        };
+        let own = funcs.iter().find(|(_, f)| f.name.text == name).map(|(r, _)| *r);
+        let pair = own.and_then(|r| Some((r, twin_calls::boundary(p, r)?.0)));
+        pair.ok_or_else(|| {
+            nearest(&format!("twin `{shown}` has no function `{name}`"), name, &known)
+        })
     }
 
     /// `FILE:func` names a function outside modules.

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use anstream::ColorChoice;
 use clap::ValueEnum;
 
+use super::twins::Twin;
 use crate::base::SourceMap;
 use crate::diag::{Diagnostic, Level, render_json, render_short, render_text};
 use crate::graph::Graph;
@@ -182,7 +183,34 @@ impl Common {
         Ok(out)
     }
 
+    /// The function of a selection, or a twin's with the boundary that it implements.
+    pub fn chosen(&self, text: &str) -> Result<(Selected, Option<Twin>), Reply> {
+        let (session, sel) = self.opened(&mut vec![], text)?;
+        let name = sel.module.as_deref();
+        let p = &session.program;
+        let twin = p.twins().into_iter().find(|(n, _)| Some(*n) == name).map(|(_, r)| r);
+        let Some(twin) = twin else { return Ok((self.compiled(session, &sel)?, None)) };
+        let own = crate::hir::twins::check(p, twin);
+        if has_errors(&own) {
+            return Err(self.refusal(&crate::session::tidy(own), session.sources()));
+        }
+        let (func, boundary) = session.select_twin(&sel, twin).map_err(Reply::usage)?;
+        let at = |r: ItemRef| match p.item(r).map(|i| &i.kind) {
+            Some(crate::syntax::ast::ItemKind::Func(f)) => f.name.text.clone(),
+            _ => String::new(),
+        };
+        let name = format!("{}.{}", name.unwrap_or_default(), at(func));
+        let module = self.compiled_func(session.clone(), boundary)?;
+        Ok((module, Some(Twin { session, twin, func, name })))
+    }
+
     fn selected_in(&self, opened: &mut Opened, text: &str) -> Result<Selected, Reply> {
+        let (session, sel) = self.opened(opened, text)?;
+        self.compiled(session, &sel)
+    }
+
+    /// The program of a selection, free of errors that reading it shows.
+    fn opened(&self, opened: &mut Opened, text: &str) -> Result<(Rc<Session>, Selection), Reply> {
         let sel = Selection::parse(text);
         // a file may have a colon in its name
         let sel = if sel.module.is_some() && Path::new(text).is_file() {
@@ -201,7 +229,15 @@ impl Common {
         if has_errors(&diags) {
             return Err(self.refusal(&crate::session::tidy(diags), session.sources()));
         }
-        let func = session.select(&sel).map_err(Reply::usage)?;
+        Ok((session, sel))
+    }
+
+    fn compiled(&self, session: Rc<Session>, sel: &Selection) -> Result<Selected, Reply> {
+        let func = session.select(sel).map_err(Reply::usage)?;
+        self.compiled_func(session, func)
+    }
+
+    fn compiled_func(&self, session: Rc<Session>, func: ItemRef) -> Result<Selected, Reply> {
         let diags = session.diagnostics_of(func);
         let err = self.tell(&diags, session.sources());
         let graph = session.compile(func).graph.clone();

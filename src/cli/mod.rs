@@ -10,13 +10,17 @@ mod common;
 mod compile;
 mod explain;
 mod fmt;
+mod measure;
 mod progress;
 mod sizes;
 mod target;
+mod twins;
 
 use std::io::Write;
 
 use clap::{Parser, Subcommand};
+
+use crate::twin::host::{self, WORKER};
 
 pub use common::{Common, Disk, MessageFormat, Reply};
 
@@ -43,24 +47,34 @@ pub enum Command {
     Analyze(analyze::Args),
     /// Run a program and judge its outputs against a reference
     Check(check::Args),
+    /// Time a twin's kernels on the device, against the bounds of its program
+    Measure(measure::Args),
     /// Rewrite files in the one layout
     Fmt(fmt::Args),
     /// Explain a diagnostic code
     Explain(explain::Args),
     /// Show and check target documents
     Target(target::Args),
+    /// Drive the device for another process
+    #[command(name = WORKER, hide = true)]
+    Worker,
 }
 
 /// Runs one command and writes what it says. Gives the exit status.
 pub fn run(cli: Cli) -> u8 {
     cli.common.color.write_global();
+    if matches!(cli.command, Command::Worker) {
+        return host::serve();
+    }
     let reply = match cli.command {
         Command::Compile(a) => compile::run(&cli.common, &a),
         Command::Analyze(a) => analyze::run(&cli.common, &a),
         Command::Check(a) => check::run(&cli.common, &a),
+        Command::Measure(a) => measure::run(&cli.common, &a),
         Command::Fmt(a) => fmt::run(&cli.common, &a),
         Command::Explain(a) => explain::run(&a),
         Command::Target(a) => target::run(&cli.common, &a),
+        Command::Worker => Reply::default(),
     };
     let Reply { out, err, status } = reply;
     // a reader that went away has what it wanted: the status is the answer's in any case

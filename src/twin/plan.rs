@@ -21,6 +21,10 @@ use crate::types::value::Tensor;
 pub struct Plan {
     pub job: Job,
     pub outputs: Vec<Place>,
+    /// What each buffer of the job holds.
+    pub types: Vec<OutTy>,
+    /// The arms of `match` that the sizes choose.
+    pub arms: Vec<String>,
 }
 
 /// Where a result lies.
@@ -66,6 +70,7 @@ pub fn plan(
         g: &s.graph,
         sizes,
         job: Job::default(),
+        types: vec![],
         places: HashMap::new(),
         kernels: HashMap::new(),
         images: HashMap::new(),
@@ -92,7 +97,7 @@ pub fn plan(
         }
         outputs.push(Place { name: o.name.clone(), dtype: ty.dtype, shape, buffer, offset });
     }
-    Ok(Plan { job: b.job, outputs })
+    Ok(Plan { job: b.job, outputs, types: b.types, arms: s.arms.clone() })
 }
 
 struct Build<'a> {
@@ -100,6 +105,7 @@ struct Build<'a> {
     g: &'a Graph,
     sizes: &'a Env,
     job: Job,
+    types: Vec<OutTy>,
     /// Buffers of the values that own one.
     places: HashMap<ValueId, usize>,
     kernels: HashMap<ItemRef, usize>,
@@ -148,6 +154,7 @@ impl Build<'_> {
             width,
             data,
         });
+        self.types.push(OutTy { dtype: self.g.ty(v).dtype, shape: self.shape(v)? });
         self.places.insert(v, n);
         Ok(n)
     }

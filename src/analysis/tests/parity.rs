@@ -12,9 +12,11 @@ use crate::types::ty::TensorTy;
 fn run(g: &Graph) -> Analysis {
     let t = h200();
     let a = analyze(g, &Env::default(), Some(&t), &Options::default()).unwrap();
-    let report = text(&a, &SourceMap::default(), false);
+    let report = text(&a, &SourceMap::default(), Show::all());
     assert!(report.lines().count() < 40, "{report}");
-    assert!(text(&a, &SourceMap::default(), true).lines().count() >= 5);
+    assert!(
+        text(&a, &SourceMap::default(), Show { full: true, ..Show::all() }).lines().count() >= 5
+    );
     serde_json::to_string(&a).unwrap();
     a
 }

@@ -4,9 +4,32 @@ use std::path::Path;
 
 use crate::check::inputs::{self, Bound, Given, Wanted};
 use crate::diag::{Diagnostic, did_you_mean};
-use crate::graph::ParamKind;
+use crate::graph::{Graph, ParamKind};
 use crate::tensorio::{self, Checkpoint, NamedTensor};
+use crate::types::dim::Env;
 use crate::types::value::Tensor;
+
+/// What a command says of the tensors of parameters.
+#[derive(clap::Args)]
+pub struct Stated {
+    /// `random[:seed]`, or files: one tensor each in order, or one with tensors named like the
+    /// parameters (.safetensors, .npy, .npz, .pt)
+    #[arg(long, num_args = 1.., value_name = "random[:SEED]|FILE")]
+    pub inputs: Vec<String>,
+    /// `random[:seed]`, a file, or `ckpt:DIR` with a checkpoint
+    #[arg(long, value_name = "random[:SEED]|FILE|ckpt:DIR")]
+    pub weights: Option<String>,
+    /// Standard deviation of random floats
+    #[arg(long, default_value_t = 1.0, value_name = "X", value_parser = deviation)]
+    pub scale: f64,
+}
+
+fn deviation(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x.is_finite() && x >= 0.0 => Ok(x),
+        _ => Err("expected a number that is not negative".into()),
+    }
+}
 
 /// Why there are no tensors.
 pub enum Lack {
@@ -77,7 +100,7 @@ fn read(file: &str) -> Result<Given, Lack> {
     Ok(Given { file: file.into(), tensors })
 }
 
-pub fn inputs(from: &From, wanted: &[Wanted], scale: f64) -> Result<Bound, Lack> {
+fn inputs(from: &From, wanted: &[Wanted], scale: f64) -> Result<Bound, Lack> {
     match from {
         From::Random(seed) => Ok(inputs::random(wanted, *seed, scale)),
         From::Files(files) => {
@@ -206,6 +229,74 @@ fn index(mut i: usize, shape: &[usize]) -> Vec<usize> {
         i /= n.max(&1);
     }
     out
+}
+
+impl Stated {
+    /// The same, with random tensors for what is not stated.
+    pub fn or_random(&self) -> Stated {
+        let inputs = match self.inputs.as_slice() {
+            [] => vec!["random".to_string()],
+            some => some.to_vec(),
+        };
+        let weights = self.weights.clone().or_else(|| Some("random".into()));
+        Stated { inputs, weights, scale: self.scale }
+    }
+
+    /// A tensor for each parameter of a graph, in order.
+    ///
+    /// # Errors
+    /// Inputs or weights that are not stated, or not there, or not as declared.
+    pub fn bind(&self, graph: &Graph, env: &Env) -> Result<Bound, Lack> {
+        let one = |d: Box<Diagnostic>| Lack::Diagnostics(vec![*d]);
+        let wanted = inputs::wanted(graph, env).map_err(one)?;
+        let is_weight = |w: &Wanted| matches!(w.kind, ParamKind::Weight { .. });
+        let (weights, args): (Vec<_>, Vec<_>) = wanted.iter().cloned().partition(is_weight);
+        let mut a = if args.is_empty() {
+            Bound::default()
+        } else {
+            let from = From::inputs(&self.inputs).ok_or_else(|| {
+                Lack::Usage(format!(
+                    "inputs must be stated: `--inputs random[:SEED]` or files for {}",
+                    names(&args)
+                ))
+            })?;
+            inputs(&from, &args, self.scale)?
+        };
+        let mut w = self.weights_of(&weights)?;
+        // back in the order of the graph
+        let mut out = Bound::default();
+        for x in wanted.iter().rev() {
+            let from = if is_weight(x) { &mut w } else { &mut a };
+            if let (Some(t), Some(src)) = (from.tensors.pop(), from.sources.pop()) {
+                out.tensors.push(t);
+                out.sources.push(src);
+            }
+        }
+        out.tensors.reverse();
+        out.sources.reverse();
+        Ok(out)
+    }
+
+    /// The tensors of weights.
+    ///
+    /// # Errors
+    /// Weights that are not stated, or not there, or not as declared.
+    pub fn weights_of(&self, wanted: &[Wanted]) -> Result<Bound, Lack> {
+        if wanted.is_empty() {
+            return Ok(Bound::default());
+        }
+        let from = self.weights.as_deref().map(From::weights).ok_or_else(|| {
+            Lack::Usage(format!(
+                "weights must be stated: `--weights random[:SEED]`, FILE or ckpt:DIR for {}",
+                names(wanted)
+            ))
+        })?;
+        weights(&from, wanted, self.scale)
+    }
+}
+
+fn names(list: &[Wanted]) -> String {
+    list.iter().map(|w| format!("`{}: {}`", w.name, w.show())).collect::<Vec<_>>().join(", ")
 }
 
 /// One tensor for each output: files in order, or one file by the outputs' names.

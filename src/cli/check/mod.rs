@@ -2,7 +2,7 @@
 //! another function.
 
 mod asked;
-mod given;
+pub mod given;
 mod room;
 
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::common::{Common, Reply, Selected};
 use super::progress::Bar;
 use super::sizes::dim_sizes;
+use super::twins::{self, DeviceRun, NoRun, Twin};
 use crate::check::inputs::{self, Bound};
 use crate::check::judge::{Case, judge};
 use crate::check::report::{Report, Source};
@@ -18,21 +19,17 @@ use crate::diag::Diagnostic;
 use crate::eval::{self, Options, evaluate};
 use crate::graph::{NodeKind, ParamKind};
 use crate::session::{Point, points};
+use crate::twin::job::Task;
 use crate::types::value::Tensor;
 use asked::Asked;
-use given::{From, Lack};
+use given::{Lack, Stated};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// FILE[:Module[.func]]; the entry of the only module where no more is said
+    /// FILE[:Module[.func]] or FILE:Twin[.func]; the entry of the only module where no more is said
     selection: String,
-    /// `random[:seed]`, or files: one tensor each in order, or one with tensors named like the
-    /// parameters (.safetensors, .npy, .npz, .pt)
-    #[arg(long, num_args = 1.., value_name = "random[:SEED]|FILE")]
-    inputs: Vec<String>,
-    /// `random[:seed]`, a file, or `ckpt:DIR` with a checkpoint
-    #[arg(long, value_name = "random[:SEED]|FILE|ckpt:DIR")]
-    weights: Option<String>,
+    #[command(flatten)]
+    stated: Stated,
     /// The reference: files with one tensor for each output in order, or one with tensors named
     /// like the outputs
     #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with = "against")]
@@ -54,9 +51,12 @@ pub struct Args {
     /// Print measures and derived tolerances, and judge nothing
     #[arg(long)]
     suggest: bool,
-    /// Standard deviation of random floats
-    #[arg(long, default_value_t = 1.0, value_name = "X", value_parser = deviation)]
-    scale: f64,
+    /// Run a twin this many times more, and call it a race where bits differ
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    repeat: u32,
+    /// Seconds for which a twin's process may be silent
+    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    timeout: u64,
     /// `equal` takes NaN on both sides for equal
     #[arg(long)]
     nan_equal: bool,
@@ -74,6 +74,8 @@ struct Run {
     /// The arms that the sizes choose.
     arms: Vec<String>,
     result: Judged,
+    /// What the device of a twin said.
+    device: Option<DeviceRun>,
 }
 
 enum Judged {
@@ -104,21 +106,14 @@ impl std::convert::From<Diagnostic> for Stop {
     }
 }
 
-fn deviation(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(x) if x.is_finite() && x >= 0.0 => Ok(x),
-        _ => Err("expected a number that is not negative".into()),
-    }
-}
-
 pub fn run(common: &Common, args: &Args) -> Reply {
-    if args.suggest && args.against.is_none() && args.expected.is_empty() {
-        return Reply::usage("`--suggest` compares with a reference: `--expected` or `--against`");
-    }
-    let s = match common.selected(&args.selection) {
+    let (s, twin) = match common.chosen(&args.selection) {
         Ok(s) => s,
         Err(r) => return r,
     };
+    if args.suggest && twin.is_none() && args.against.is_none() && args.expected.is_empty() {
+        return Reply::usage("`--suggest` compares with a reference: `--expected` or `--against`");
+    }
     let other = match args.against.as_ref().map(|t| common.selected(t)).transpose() {
         Ok(o) => o,
         Err(r) => return r,
@@ -131,7 +126,7 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     let mut runs = vec![];
     let mut stopped = false;
     for p in all {
-        let said = match one(args, &s, other.as_ref(), p) {
+        let said = match one(args, (&s, twin.as_ref()), other.as_ref(), p) {
             Ok(r) => {
                 runs.push(r);
                 continue;
@@ -155,13 +150,15 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         });
     let reference = match &other {
         Some(o) => Some(o.name()),
-        None => (!args.expected.is_empty()).then(|| args.expected.join(", ")),
+        None if !args.expected.is_empty() => Some(args.expected.join(", ")),
+        None => twin.as_ref().map(|_| s.name()),
     };
+    let name = twin.as_ref().map_or_else(|| s.name(), |t| t.name.clone());
     let out = if args.json {
         let list: Vec<Value> = runs.iter().map(Run::json).collect();
         let mut doc = json!({
             "schema": "tilefoundry.check/1",
-            "program": s.name(),
+            "program": name,
             "reference": reference,
             "runs": list,
         });
@@ -172,7 +169,7 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     } else {
         let mut out = String::new();
         for r in &runs {
-            out += &r.text(&s.name(), reference.as_deref());
+            out += &r.text(&name, reference.as_deref());
         }
         if (stopped || runs.len() > 1) && !args.suggest {
             out += if pass { "every size: PASS\n" } else { "not every size: FAIL\n" };
@@ -182,15 +179,38 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     Reply { out, err: told, status: u8::from(!pass) }
 }
 
-fn one(args: &Args, s: &Selected, other: Option<&Selected>, point: Point) -> Result<Run, Stop> {
+fn one(
+    args: &Args,
+    (s, twin): (&Selected, Option<&Twin>),
+    other: Option<&Selected>,
+    point: Point,
+) -> Result<Run, Stop> {
     let wide = args.precision.is_some() || args.truth.is_some();
     if let Some(text) = room::lacking(s, &point, wide) {
         return Err(Stop::Reply(Reply::lacks(text)));
     }
-    let bound = bind(args, s, &point)?;
-    let outputs = execute(args, s, &point, &bound.tensors, args.precision.is_some())?;
-    let named: Vec<(String, Tensor)> =
-        s.graph.outputs.iter().map(|o| o.name.clone()).zip(outputs).collect();
+    let bound = args.stated.bind(&s.graph, &point.env)?;
+    let mut device = None;
+    let mut arms = arms(s, &point);
+    let named: Vec<(String, Tensor)> = match twin {
+        Some(t) => {
+            let plan = t.plan(&args.stated, s, &bound, &point)?;
+            let answer = twins::run(&plan, Task::Check { repeat: args.repeat }, args.timeout)
+                .map_err(|e| match e {
+                    NoRun::NoDevice(text) => Stop::Reply(Reply::lacks(text)),
+                    NoRun::Failed(text) => Stop::Reply(Reply::refused(text)),
+                })?;
+            device = Some(DeviceRun::new(&plan, &answer));
+            arms.extend(
+                plan.arms.iter().filter(|a| !arms.contains(a)).cloned().collect::<Vec<_>>(),
+            );
+            twins::results(&plan, &answer)
+        }
+        None => {
+            let outputs = execute(args, s, &point, &bound.tensors, args.precision.is_some())?;
+            s.graph.outputs.iter().map(|o| o.name.clone()).zip(outputs).collect()
+        }
+    };
     let mut truth = None;
     let mut references = None;
     if let Some(o) = other {
@@ -203,12 +223,13 @@ fn one(args: &Args, s: &Selected, other: Option<&Selected>, point: Point) -> Res
         if !args.expected.is_empty() {
             let names: Vec<&str> = named.iter().map(|(n, _)| n.as_str()).collect();
             references = Some(given::expected(&args.expected, &names)?);
+        } else if twin.is_some() {
+            references = Some(execute(args, s, &point, &bound.tensors, false)?);
         }
         if args.truth.is_some() {
             truth = Some(execute(args, s, &point, &bound.tensors, true)?);
         }
     }
-    let arms = arms(s, &point);
     if args.suggest {
         let all = references.unwrap_or_default();
         let list = named
@@ -217,7 +238,7 @@ fn one(args: &Args, s: &Selected, other: Option<&Selected>, point: Point) -> Res
             .zip(&s.graph.outputs)
             .map(|(((n, c), r), o)| suggest(n, c, r, &lineage(&s.graph, o.value, &point.env)));
         let result = Judged::Suggestions(bound.sources, list.collect());
-        return Ok(Run { point, arms, result });
+        return Ok(Run { point, arms, result, device });
     }
     let case = Case {
         outputs: &named,
@@ -228,51 +249,8 @@ fn one(args: &Args, s: &Selected, other: Option<&Selected>, point: Point) -> Res
     let asked = args.asked.judgements().map_err(|d| Stop::Diagnostics(vec![*d]))?;
     let mut report = judge(&case, &asked).map_err(Stop::Diagnostics)?;
     report.sources = bound.sources;
-    Ok(Run { point, arms, result: Judged::Report(report) })
-}
-
-/// A tensor for each parameter of the graph, in order.
-fn bind(args: &Args, s: &Selected, point: &Point) -> Result<Bound, Stop> {
-    let wanted = inputs::wanted(&s.graph, &point.env).map_err(|d| Stop::from(*d))?;
-    let is_weight = |w: &inputs::Wanted| matches!(w.kind, ParamKind::Weight { .. });
-    let (weights, args_wanted): (Vec<_>, Vec<_>) = wanted.iter().cloned().partition(is_weight);
-    let names = |list: &[inputs::Wanted]| {
-        list.iter().map(|w| format!("`{}: {}`", w.name, w.show())).collect::<Vec<_>>().join(", ")
-    };
-    let mut a = if args_wanted.is_empty() {
-        Bound::default()
-    } else {
-        let from = From::inputs(&args.inputs).ok_or_else(|| {
-            Stop::Reply(Reply::usage(format!(
-                "inputs must be stated: `--inputs random[:SEED]` or files for {}",
-                names(&args_wanted)
-            )))
-        })?;
-        given::inputs(&from, &args_wanted, args.scale)?
-    };
-    let mut w = if weights.is_empty() {
-        Bound::default()
-    } else {
-        let from = args.weights.as_deref().map(From::weights).ok_or_else(|| {
-            Stop::Reply(Reply::usage(format!(
-                "weights must be stated: `--weights random[:SEED]`, FILE or ckpt:DIR for {}",
-                names(&weights)
-            )))
-        })?;
-        given::weights(&from, &weights, args.scale)?
-    };
-    // back in the order of the graph
-    let mut out = Bound::default();
-    for x in wanted.iter().rev() {
-        let from = if is_weight(x) { &mut w } else { &mut a };
-        if let (Some(t), Some(src)) = (from.tensors.pop(), from.sources.pop()) {
-            out.tensors.push(t);
-            out.sources.push(src);
-        }
-    }
-    out.tensors.reverse();
-    out.sources.reverse();
-    Ok(out)
+    report.pass &= device.as_ref().is_none_or(|d| d.faults.is_empty());
+    Ok(Run { point, arms, result: Judged::Report(report), device })
 }
 
 /// The inputs of the candidate for the reference: weights by name, the others in order.
@@ -316,9 +294,8 @@ fn same_inputs(
                 ))));
             }
             // a weight that only the reference has
-            None if is_weight(&w.kind) && args.weights.is_some() => {
-                let from = From::weights(args.weights.as_deref().unwrap_or_default());
-                out.extend(given::weights(&from, std::slice::from_ref(w), args.scale)?.tensors);
+            None if is_weight(&w.kind) && args.stated.weights.is_some() => {
+                out.extend(args.stated.weights_of(std::slice::from_ref(w))?.tensors);
             }
             None => {
                 return Err(Stop::Reply(Reply::refused(format!(
@@ -388,6 +365,7 @@ impl Run {
 
     fn text(&self, name: &str, reference: Option<&str>) -> String {
         let mut out = self.head(name, reference);
+        out += &self.device.as_ref().map_or(String::new(), DeviceRun::text);
         match &self.result {
             Judged::Report(r) => out += &r.text(),
             Judged::Suggestions(sources, all) => {
@@ -421,6 +399,9 @@ impl Run {
         if let Some(o) = out.as_object_mut() {
             o.insert("dims".into(), Value::Object(dims));
             o.insert("arms".into(), self.arms.clone().into());
+            if let Some(d) = &self.device {
+                o.insert("device".into(), serde_json::to_value(d).unwrap_or(Value::Null));
+            }
         }
         out
     }
