@@ -58,6 +58,7 @@ pub struct Elab<'p> {
     pub sizes: Option<Env>,
     /// What such a function starts.
     pub recorder: Option<super::steps::Recorder>,
+    pub launches: Vec<super::kernels::LaunchForm>,
     /// Division in an extent must be exact.
     pub exact: bool,
     /// Consts and types are folded here: no tensors.
@@ -94,6 +95,7 @@ impl<'p> Elab<'p> {
             twin: None,
             sizes: None,
             recorder: None,
+            launches: vec![],
             exact: false,
             constant: false,
             conditional: 0,
