@@ -71,11 +71,7 @@ pub struct Settings<'a> {
 
 /// Reads a program with some consts and configs of the root file set otherwise. Gives what is
 /// wrong with those beside the program.
-pub fn load_with(
-    sources: &dyn Sources,
-    root: &str,
-    settings: &Settings,
-) -> (Program, Vec<String>) {
+pub fn load_with(sources: &dyn Sources, root: &str, settings: &Settings) -> (Program, Vec<String>) {
     let mut l = Loader {
         sources,
         given: settings.configs,

@@ -34,7 +34,11 @@ impl Elab<'_> {
             }
             Walked::Items(_) => {
                 let at = step.map_or(span, |s| s.span);
-                self.error(Code::BadArgs, at, "a list has no `step`: it is walked element by element");
+                self.error(
+                    Code::BadArgs,
+                    at,
+                    "a list has no `step`: it is walked element by element",
+                );
                 None
             }
             Walked::Range(w) => self.loop_var(var, w, step),
@@ -133,7 +137,13 @@ impl Elab<'_> {
     }
 
     /// A `for` over a list stands for its body once for each element.
-    fn write_out(&mut self, var: &ast::Name, items: Vec<Val>, body: &ast::Block, span: Span) -> Val {
+    fn write_out(
+        &mut self,
+        var: &ast::Name,
+        items: Vec<Val>,
+        body: &ast::Block,
+        span: Span,
+    ) -> Val {
         for item in items {
             if !self.paste(span) {
                 return Val::Error;

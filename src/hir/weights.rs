@@ -317,8 +317,7 @@ fn full_key(path: &[Step], own: &str) -> String {
         out.push_str(&s.prefix);
         out.push('.');
         if s.count.is_some() {
-            let numbers: Vec<String> =
-                s.at.iter().flatten().map(ToString::to_string).collect();
+            let numbers: Vec<String> = s.at.iter().flatten().map(ToString::to_string).collect();
             out += &format!("{{{}}}.", numbers.join(","));
         }
     }
