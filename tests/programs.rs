@@ -349,8 +349,8 @@ impl Case {
     }
 
     fn diagnostics(&self) -> Result<(), Failed> {
-        if !self.session.wrong_consts.is_empty() {
-            return Err(self.session.wrong_consts.join("\n").into());
+        if !self.session.wrong_settings.is_empty() {
+            return Err(self.session.wrong_settings.join("\n").into());
         }
         matched(&self.found(), self.wants.diags.iter().filter(|w| !only_a_run(&w.code)))
     }
