@@ -13,8 +13,10 @@ use crate::diag::{Diagnostic, Level, render_json, render_short, render_text};
 use crate::graph::Graph;
 use crate::hir::ItemRef;
 use crate::hir::load::{Settings, Sources};
+use crate::hir::{twin_calls, twins};
 use crate::session::{Selection, Session, Targets, has_errors};
 use crate::target::Target;
+use crate::twin::image;
 
 #[derive(clap::Args)]
 pub struct Common {
@@ -199,7 +201,11 @@ impl Common {
         let p = &session.program;
         let twin = p.twins().into_iter().find(|(n, _)| Some(*n) == name).map(|(_, r)| r);
         let Some(twin) = twin else { return Ok((self.compiled(session, &sel)?, None)) };
-        let own = crate::hir::twins::check(p, twin);
+        let family = twin_calls::family(p, twin);
+        let mut own: Vec<Diagnostic> = family.iter().flat_map(|t| twins::check(p, *t)).collect();
+        if !has_errors(&own) {
+            own.extend(family.iter().flat_map(|t| image::check::twin(&session, &Disk, *t)));
+        }
         if has_errors(&own) {
             return Err(self.refusal(&crate::session::tidy(own), session.sources()));
         }

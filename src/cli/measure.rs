@@ -53,6 +53,8 @@ pub struct Args {
 #[derive(Serialize)]
 struct Run {
     dims: serde_json::Map<String, Value>,
+    /// Values that the command gave to consts.
+    consts: serde_json::Map<String, Value>,
     /// Each run took buffers that the last cache did not hold.
     cold: bool,
     /// SHA-256 of each image, by its path.
@@ -108,7 +110,7 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     let mut runs = vec![];
     for p in &all {
         match one(args, &s, &twin, other.as_ref(), p) {
-            Ok(r) => runs.push(r),
+            Ok(r) => runs.push(Run { consts: consts(common), ..r }),
             Err(Stop::Reply(r)) => return r.after(&told),
             Err(Stop::Lack(Lack::Diagnostics(d))) => {
                 let err = common.tell(&d, s.session.sources());
@@ -134,6 +136,15 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         runs.iter().map(|r| r.text(&twin.name, theirs)).collect::<Vec<_>>().join("\n")
     };
     Reply { out, err: told, status: 0 }
+}
+
+/// The consts that the command sets; numbers as such.
+fn consts(common: &Common) -> serde_json::Map<String, Value> {
+    let one = |(n, v): &(String, String)| {
+        let value = v.parse::<i64>().map_or_else(|_| v.clone().into(), Value::from);
+        (n.clone(), value)
+    };
+    common.consts.iter().map(one).collect()
 }
 
 fn not_a_twin(text: &str, s: &Selected) -> Reply {
@@ -242,6 +253,7 @@ impl Run {
         });
         Run {
             dims: p.sizes.iter().map(|(n, v)| (n.clone(), (*v).into())).collect(),
+            consts: serde_json::Map::new(),
             cold: args.cold,
             images: serde_json::Map::new(),
             how: how(args, &times),

@@ -183,7 +183,7 @@ impl Elab<'_> {
 
     /// The extent of an array of children: how many there are, or a list of their numbers in the
     /// checkpoint.
-    fn children(&mut self, count: &ast::Expr) -> Option<(Expr, Option<Vec<i64>>)> {
+    pub(super) fn children(&mut self, count: &ast::Expr) -> Option<(Expr, Option<Vec<i64>>)> {
         let was = std::mem::replace(&mut self.exact, true);
         let v = self.expr(count);
         self.exact = was;

@@ -14,6 +14,9 @@ pub struct Case {
     pub twin: String,
     #[serde(default)]
     pub dims: Dims,
+    /// Values given to consts of the file.
+    #[serde(default)]
+    pub consts: Dims,
     /// Each run takes buffers that the last cache does not hold.
     pub cold: bool,
 }
@@ -23,6 +26,8 @@ pub struct Prediction {
     pub twin: String,
     #[serde(default, skip_serializing_if = "Dims::is_empty")]
     pub dims: Dims,
+    #[serde(default, skip_serializing_if = "Dims::is_empty")]
+    pub consts: Dims,
     pub cold: bool,
     pub predicted_ns: f64,
 }
@@ -33,6 +38,8 @@ pub struct Row {
     pub twin: String,
     #[serde(default, skip_serializing_if = "Dims::is_empty")]
     pub dims: Dims,
+    #[serde(default, skip_serializing_if = "Dims::is_empty")]
+    pub consts: Dims,
     pub cold: bool,
     /// What was committed before it was measured.
     pub predicted_ns: f64,
@@ -51,9 +58,17 @@ pub struct Row {
     pub images: BTreeMap<String, String>,
 }
 
-pub fn key(twin: &str, dims: &Dims, cold: bool) -> String {
-    let sizes: Vec<String> = dims.iter().map(|(n, v)| format!(" {n}={v}")).collect();
+/// Names a case: `examples/chain/chain.tf:Chain cold`.
+pub fn key(twin: &str, dims: &Dims, consts: &Dims, cold: bool) -> String {
+    let all = dims.iter().chain(consts);
+    let sizes: Vec<String> = all.map(|(n, v)| format!(" {n}={v}")).collect();
     format!("{twin}{}{}", sizes.concat(), if cold { " cold" } else { " hot" })
+}
+
+impl Prediction {
+    pub fn key(&self) -> String {
+        key(&self.twin, &self.dims, &self.consts, self.cold)
+    }
 }
 
 #[derive(Deserialize, Serialize)]
@@ -98,17 +113,21 @@ pub fn write_rows(root: &Path, all: &[Row]) -> Result<(), String> {
 }
 
 impl Row {
+    pub fn key(&self) -> String {
+        key(&self.twin, &self.dims, &self.consts, self.cold)
+    }
+
     /// A run of `measure --json`; its prediction is filled in by the caller.
     pub fn new(twin: &str, date: &str, r: &Value) -> Option<Row> {
         let ns = |n: &str| Some((r[n].as_f64()? * 10.0).round() / 10.0);
-        let dims = r["dims"].as_object()?;
+        let ints = |o: &serde_json::Map<String, Value>| -> Option<Dims> {
+            o.iter().map(|(n, v)| Some((n.clone(), v.as_i64()?))).collect()
+        };
         let images = r["images"].as_object()?;
         Some(Row {
             twin: twin.into(),
-            dims: dims
-                .iter()
-                .map(|(n, v)| Some((n.clone(), v.as_i64()?)))
-                .collect::<Option<_>>()?,
+            dims: ints(r["dims"].as_object()?)?,
+            consts: ints(r["consts"].as_object()?)?,
             cold: r["cold"].as_bool()?,
             predicted_ns: 0.0,
             measured_ns: ns("time_ns")?,
@@ -165,12 +184,12 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
 
 pub fn print(root: &Path) -> Result<String, String> {
     let all = rows(root)?;
-    let wide = all.iter().map(|r| key(&r.twin, &r.dims, r.cold).len()).max().unwrap_or(4);
+    let wide = all.iter().map(|r| r.key().len()).max().unwrap_or(4);
     let mut out = format!("{:wide$}  predicted us  measured us  ratio\n", "case");
     for r in &all {
         out += &format!(
             "{:wide$}  {:12.2}  {:11.2}  {:5.2}\n",
-            key(&r.twin, &r.dims, r.cold),
+            r.key(),
             r.predicted_ns / 1000.0,
             r.measured_ns / 1000.0,
             r.predicted_ns / r.measured_ns

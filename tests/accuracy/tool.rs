@@ -17,7 +17,7 @@ mod table;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use table::{Case, Prediction, Row, cases, key, predictions, rows};
+use table::{Case, Prediction, Row, cases, predictions, rows};
 use tilefoundry::analysis::{self, Options};
 use tilefoundry::cli::Disk;
 use tilefoundry::session::{Selection, Session, Targets, points};
@@ -52,7 +52,9 @@ fn main() -> ExitCode {
 fn predicted(c: &Case) -> Result<f64, String> {
     let sel = Selection::parse(&c.twin);
     let file = root().join(&sel.file).display().to_string();
-    let s = Session::open(&Disk, &file, &[], Targets::default());
+    let consts: Vec<(String, String)> =
+        c.consts.iter().map(|(n, v)| (n.clone(), v.to_string())).collect();
+    let s = Session::open(&Disk, &file, &consts, Targets::default());
     let p = &s.program;
     let name = sel.module.as_deref().unwrap_or_default();
     let twin = p.twins().into_iter().find(|(n, _)| *n == name);
@@ -81,7 +83,8 @@ fn predict() -> Result<String, String> {
     let mut out = vec![];
     for c in cases(&root())? {
         let predicted_ns = predicted(&c)?;
-        out.push(Prediction { twin: c.twin, dims: c.dims, cold: c.cold, predicted_ns });
+        let Case { twin, dims, consts, cold } = c;
+        out.push(Prediction { twin, dims, consts, cold, predicted_ns });
     }
     table::write_predictions(&root(), &out)?;
     Ok(format!("{} predictions\n", out.len()))
@@ -91,7 +94,10 @@ fn predict() -> Result<String, String> {
 fn commands() -> Result<String, String> {
     let mut out = String::new();
     for c in cases(&root())? {
-        out += &format!("measure {} --json", c.twin);
+        out += &format!("measure {} --json --graph", c.twin);
+        for (n, v) in &c.consts {
+            out += &format!(" --const {n}={v}");
+        }
         for (n, v) in &c.dims {
             out += &format!(" --dim {n}={v}");
         }
@@ -115,19 +121,17 @@ fn record(date: &str, files: &[&str]) -> Result<String, String> {
             let twin = v["selection"].as_str().ok_or_else(|| format!("{f}: no `selection`"))?;
             for r in v["runs"].as_array().into_iter().flatten() {
                 let row = Row::new(twin, date, r).ok_or_else(|| format!("{f}: {r}"))?;
-                let k = key(&row.twin, &row.dims, row.cold);
-                let p = known.iter().find(|p| key(&p.twin, &p.dims, p.cold) == k);
+                let k = row.key();
+                let p = known.iter().find(|p| p.key() == k);
                 let p =
                     p.ok_or_else(|| format!("{k} has no prediction: `predict` and commit first"))?;
-                all.retain(|x| key(&x.twin, &x.dims, x.cold) != k);
+                all.retain(|x| x.key() != k);
                 all.push(Row { predicted_ns: p.predicted_ns, ..row });
                 n += 1;
             }
         }
     }
-    let place = |r: &Row| {
-        known.iter().position(|p| key(&p.twin, &p.dims, p.cold) == key(&r.twin, &r.dims, r.cold))
-    };
+    let place = |r: &Row| known.iter().position(|p| p.key() == r.key());
     all.sort_by_key(place);
     table::write_rows(&root(), &all)?;
     Ok(format!("{n} rows of {}\n", all.len()))

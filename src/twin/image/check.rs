@@ -26,7 +26,8 @@ pub fn diagnostics(session: &Session, sources: &dyn Sources) -> Vec<Diagnostic> 
     sound.flat_map(|(_, t)| twin(session, sources, t)).collect()
 }
 
-fn twin(session: &Session, sources: &dyn Sources, twin: ItemRef) -> Vec<Diagnostic> {
+/// The same for one twin of any file.
+pub fn twin(session: &Session, sources: &dyn Sources, twin: ItemRef) -> Vec<Diagnostic> {
     let p = &session.program;
     let target = twin_calls::module_of(p, twin).and_then(|m| session.target(m));
     let launches = launch_forms(p, twin);
@@ -48,7 +49,7 @@ fn twin(session: &Session, sources: &dyn Sources, twin: ItemRef) -> Vec<Diagnost
 }
 
 /// Where the image of a kernel is looked for.
-fn path(p: &Program, sources: &dyn Sources, decl: &KernelDecl) -> String {
+pub fn path(p: &Program, sources: &dyn Sources, decl: &KernelDecl) -> String {
     let file = p.files.get(decl.item.file).and_then(|f| p.sources.get(f.id));
     sources.resolve(file.map_or("", |f| &f.name), &decl.from.value)
 }
