@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use tilefoundry::base::FileId;
 use tilefoundry::syntax::{dump::dump_plain, parse_strict};
 use tilefoundry::tensorio::{self, Kind};
+use tilefoundry::twin::image::Image;
 
 /// What a target makes of an input: a text that tells accepted inputs apart, `None` if refused.
 type Run = fn(&[u8]) -> Option<String>;
@@ -37,7 +38,7 @@ struct Target {
     structured: Option<Mutate>,
 }
 
-static TARGETS: [Target; 5] = [
+static TARGETS: [Target; 6] = [
     Target {
         name: "parser",
         run: |input| {
@@ -92,6 +93,16 @@ static TARGETS: [Target; 5] = [
         endings: &["tf"],
         handmade: Vec::new,
         structured: Some(program::tokens),
+    },
+    Target {
+        name: "image",
+        run: |input| {
+            let image = Image::read(input).ok()?;
+            Some(format!("{:?} {:?} {:?}", image.kind, image.archs, image.entries))
+        },
+        endings: &["ptx", "cubin"],
+        handmade: Vec::new,
+        structured: None,
     },
 ];
 

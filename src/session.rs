@@ -11,7 +11,7 @@ use crate::base::SourceMap;
 use crate::diag::{Code, Diagnostic, Level, did_you_mean};
 use crate::graph::{Graph, verify};
 use crate::hir::functions::{self, Compiled};
-use crate::hir::load::{self, Sources};
+use crate::hir::load::{self, Settings, Sources};
 use crate::hir::{ItemRef, Program, elab, item_name, module_items, modules, twin_calls, twins};
 use crate::syntax::ast::{self, ItemKind, TypeKind, Vis};
 use crate::syntax::token::lex;
@@ -95,8 +95,8 @@ impl Selection {
 pub struct Session {
     pub program: Program,
     pub targets: Targets,
-    /// What is wrong with the values that the command gives to consts.
-    pub wrong_consts: Vec<String>,
+    /// What is wrong with the consts and configs that the command sets.
+    pub wrong_settings: Vec<String>,
     graphs: RefCell<HashMap<ItemRef, Rc<Compiled>>>,
     found: RefCell<HashMap<ItemRef, Option<Rc<Target>>>>,
     documents: RefCell<HashMap<String, Result<Rc<Target>, TargetError>>>,
@@ -110,11 +110,22 @@ impl Session {
         consts: &[(String, String)],
         targets: Targets,
     ) -> Session {
-        let (program, wrong_consts) = load::load_with(sources, root, consts);
+        let settings = Settings { consts, ..Settings::default() };
+        Session::open_with(sources, root, &settings, targets)
+    }
+
+    /// Reads a program with consts and configs of the root file set otherwise.
+    pub fn open_with(
+        sources: &dyn Sources,
+        root: &str,
+        settings: &Settings,
+        targets: Targets,
+    ) -> Session {
+        let (program, wrong_settings) = load::load_with(sources, root, settings);
         Session {
             program,
             targets,
-            wrong_consts,
+            wrong_settings,
             graphs: RefCell::default(),
             found: RefCell::default(),
             documents: RefCell::default(),
@@ -638,7 +649,7 @@ mod tests {
         let consts = [("N".to_string(), "9".to_string()), ("M".to_string(), "1".to_string())];
         let s =
             Session::open(&MemorySources::one("a.tf", text), "a.tf", &consts, Targets::default());
-        assert_eq!(s.wrong_consts, ["the file has no const `M`: it has `N`"]);
+        assert_eq!(s.wrong_settings, ["the file has no const `M`: it has `N`"]);
         let f = s.select(&Selection::parse("a.tf:f")).unwrap();
         let c = s.compile(f);
         let g = c.graph.as_ref().unwrap();
@@ -650,6 +661,26 @@ mod tests {
             "dim `d` is in 1..=9, found 10"
         );
         assert!(points(g, &[]).unwrap_err().contains("needs a size"));
+    }
+
+    #[test]
+    fn configs_are_read_from_elsewhere() {
+        let text = "config cfg = \"c.json\";\nfunc f(x: f32[cfg.n]) -> f32[cfg.n] { x }\n";
+        let all = [("d/a.tf", text), ("d/c.json", "{\"n\": 4}"), ("e.json", "{\"n\": 9}")];
+        let all = all.map(|(n, t)| (n.to_string(), t.as_bytes().to_vec()));
+        let sources = MemorySources(all.into());
+        let shape = |configs: &[(String, String)]| {
+            let settings = Settings { configs, ..Settings::default() };
+            let s = Session::open_with(&sources, "d/a.tf", &settings, Targets::default());
+            let c = s.compile(s.select(&Selection::parse("d/a.tf:f")).unwrap());
+            let n = c.graph.as_ref().and_then(|g| g.ty(g.params[0].value).shape[0].as_int());
+            (n, s.wrong_settings)
+        };
+        assert_eq!(shape(&[]), (Some(4), vec![]));
+        assert_eq!(shape(&[("cfg".into(), "e.json".into())]), (Some(9), vec![]));
+        let wrong = "the file has no config `conf`: did you mean `cfg`?".to_string();
+        assert_eq!(shape(&[("conf".into(), "e.json".into())]), (Some(4), vec![wrong]));
+        assert_eq!(shape(&[("cfg".into(), "f.json".into())]).0, None);
     }
 
     #[test]

@@ -140,7 +140,8 @@ fn placed(signature: &str, body: &str) -> Analysis {
     ))
 }
 
-/// 8 positions load all of x, 4096 B: 7 x 4096 B more than there is.
+/// 8 positions load all of x, 4096 B: if they share one load, 7 x 4096 B are not read again. A tile
+/// of a loop has no positions to share with; twice the tile loads half.
 #[test]
 fn one_tile_for_every_position() {
     let all = "(x: f32[1024], y: f32[8, 1024]) -> f32[8, 1024]";
@@ -164,6 +165,21 @@ fn one_tile_for_every_position() {
         }",
     );
     none(&b, "repeated-load");
+    // each of 8 trips loads all of x
+    let c = placed(
+        all,
+        "let mut o = empty(f32[8, 1024]);
+        mesh g = cta[p: 1] {
+            for i in 0..8 {
+                let xs = reshard(x, smem);
+                o[i] = reshard(y[i], rmem) * xs;
+            }
+        }
+        o",
+    );
+    let f = one(&c, "repeated-load");
+    assert_eq!(moved(&f), (4 * 4096, 0));
+    assert!(f.edit.contains("4 loads of it instead of 8"), "{}", f.edit);
 }
 
 /// 256 f32 are 1024 B of smem, read to rmem and written back.
@@ -555,4 +571,109 @@ fn two_bytes_at_a_time() {
     assert!(f.what.contains("`x` 2 B at a time") && f.edit.contains("8 accesses"), "{}", f.edit);
     assert_eq!(f.sites.len(), 2);
     none(&of("(32 @ t.l, 4)"), "narrow-access");
+}
+
+/// x, f32[64, 4096], is 1 MiB. `first` splits its rows over 64 positions and `second` its columns over
+/// n: each of those reads a part of what all 64 wrote. Over 8 parts of the columns in `first` too,
+/// the rows over 8, one reads what 8 wrote, as many as a cluster of the target has.
+#[test]
+fn a_value_split_one_way_and_another() {
+    let two = |first: &str, second: &str| {
+        placed(
+            "(x: f32[64, 4096]) -> f32[64, 4096]",
+            &format!(
+                "let y = mesh g = cta[r: 8, c: 8] {{
+                    reshard(exp(reshard(x, rmem[{first}])), gmem)
+                }};
+                mesh g = cta[r: 8, c: 8] {{
+                    reshard(exp(reshard(y, rmem[{second}])), gmem)
+                }}"
+            ),
+        )
+    };
+    let mib = 64 * 4096 * 4;
+    let rows = "64 @ (g.r, g.c), 4096";
+    let a = two(rows, "64, 4096 @ (g.r, g.c)");
+    let f = one(&a, "gmem-round-trip");
+    assert_eq!((moved(&f), f.is), ((mib, mib), Certainty::UpperBound));
+    assert!(f.edit.contains("what 64 ctas of"), "{}", f.edit);
+    assert!(f.edit.contains("more than the 8 of a cluster"), "{}", f.edit);
+
+    let b = two(rows, "64 @ g.r, 4096 @ g.c");
+    let f = one(&b, "gmem-round-trip");
+    assert_eq!((moved(&f), f.is), ((mib, mib), Certainty::UpperBound));
+    assert!(f.edit.contains("groups of 8 ctas, each in a cluster"), "{}", f.edit);
+
+    // split alike, nothing is to be exchanged
+    let f = one(&two(rows, rows), "gmem-round-trip");
+    assert_eq!((moved(&f), f.is), ((mib, mib), Certainty::Exact));
+    assert!(f.edit.contains("alike"), "{}", f.edit);
+
+    // in one launch it stays where it is
+    let fused = placed(
+        "(x: f32[64, 4096]) -> f32[64, 4096]",
+        &format!(
+            "mesh g = cta[r: 8, c: 8] {{ reshard(exp(exp(reshard(x, rmem[{rows}]))), gmem) }}"
+        ),
+    );
+    none(&fused, "gmem-round-trip");
+}
+
+/// One position of 64 reads 64 rows of 4096 f32, 1 MiB, a row a trip, when it uses them: 16 KiB are
+/// under way. 4.8 TB/s for 346.4 ns are 1.66 MB, 25,980 B of each of 64 positions: 2 rows.
+#[test]
+fn loads_without_a_ring() {
+    let all = "(x: f32[64, 64, 4096]) -> f32[64, 4096]";
+    let body = |row: &str| {
+        format!(
+            "let mut o = empty(f32[64, 4096]);
+            mesh g = cta[p: 64] {{
+                let mut acc = zeros(f32[4096]);
+                for i in 0..64 {{
+                    {row}
+                    acc = acc + r;
+                }}
+                o[g.p] = acc;
+            }}
+            o"
+        )
+    };
+    let a = placed(all, &body("let r = exp(x[g.p, i]);"));
+    let f = one(&a, "shallow-ring");
+    assert!(f.what.contains("no ring") && f.what.contains("16 KiB"), "{}", f.what);
+    assert!(f.edit.contains("buffers(2)") && f.edit.contains("reshard(.., smem)"), "{}", f.edit);
+    assert_eq!(f.is, Certainty::UpperBound);
+    let b = placed(all, &body("#[via(cp_async), buffers(2)] let r = reshard(x[g.p, i], smem);"));
+    none(&b, "shallow-ring");
+}
+
+/// 4 x 128 x 64 multiply-adds, with 2 columns of the first operand in each of 32 lanes: every lane
+/// multiplies for itself, as many multiply-adds of a scalar unit as twice the flops of a matrix unit.
+/// With the operands whole the product is the matrix unit's.
+#[test]
+fn products_split_over_lanes() {
+    let product = |k: &str, end: &str| {
+        placed(
+            "(x: bf16[4, 64], w: bf16[128, 64]) -> f32[4, 128]",
+            &format!(
+                "mesh g = cta[p: 1], t = thread[lane: 32] {{
+                    let a = reshard(x, rmem[4, {k}]);
+                    let b = reshard(w, rmem[128, {k}]);
+                    reshard({end}(matmul(a, b, transpose_b = true, out = f32)), gmem)
+                }}"
+            ),
+        )
+    };
+    let split = product("64 @ t.lane", "complete");
+    assert_eq!(split.costs.work("fma.f32").unwrap().total, 4 * 128 * 64);
+    assert!(split.costs.work("tensor.bf16").is_none());
+    let flops = split.costs.flops.iter().map(|f| f.total).sum::<u128>();
+    assert_eq!(flops, 2 * 4 * 128 * 64);
+    let f = one(&split, "matrix-unit");
+    assert!(f.what.contains("split over `t.lane`") && f.what.contains("fma.f32"), "{}", f.what);
+    // the device is not bound by how it is split
+    let device = split.roofline.as_ref().unwrap().bound("device", "cold").unwrap();
+    assert!(
+        device.rows.iter().any(|r| r.resource == "tensor.bf16" && r.amount == 2 * 4 * 128 * 64)
+    );
 }

@@ -5,7 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use tilefoundry::analysis::record::Ratio;
-use tilefoundry::analysis::{Analysis, Certainty, Options, analyze, data_vars, refusals, text};
+use tilefoundry::analysis::{
+    Analysis, Certainty, Options, Show, analyze, data_vars, refusals, text,
+};
 use tilefoundry::graph::Graph;
 use tilefoundry::hir::load::Sources;
 use tilefoundry::session::{MemorySources, Selection, Session, Targets, points};
@@ -120,10 +122,10 @@ fn samples_are_analysed_at_all_sizes() {
                     Ok(a) => a,
                     Err(d) => panic!("{} {}: {}", path.display(), g.name, d.message),
                 };
-                let short = text(&a, s.sources(), false);
+                let short = text(&a, s.sources(), Show::all());
                 assert!(short.lines().count() < 40, "{short}");
                 if show {
-                    println!("{}\n{}\n", path.display(), text(&a, s.sources(), false));
+                    println!("{}\n{}\n", path.display(), text(&a, s.sources(), Show::all()));
                     for d in refusals(g, &a) {
                         println!("{}\n  help: {:?}", d.message, d.help);
                     }

@@ -197,6 +197,30 @@ fn crossings_are_told_with_both_figures() {
     assert!(x["this_first"].as_i64() > x["against_first"].as_i64());
 }
 
+/// The arms of `step` are those of `heads` and `streamed`, so that their curves are those functions'
+/// at every size, inside the arm's range and outside of it.
+#[test]
+fn arms_are_compared_beyond_their_ranges() {
+    let sizes = ["--dim", "ctx=1..=2048 step 97", "--crossings"];
+    let step = format!("{GQA}:Decode.step");
+    let heads = format!("{GQA}:Decode.heads");
+    for metric in ["bound", "gmem.read.total"] {
+        let more = ["--metric", metric, "--json"];
+        let arms = json(&[&[step.as_str()], &sizes[..], &more].concat());
+        let two = ["--against", ":Decode.streamed"];
+        let functions = json(&[&[heads.as_str()], &two[..], &sizes, &more].concat());
+        assert_eq!(arms["switches"].as_array().unwrap().len(), 1);
+        let s = &arms["switches"][0];
+        assert_eq!(s["at"], 1816);
+        for part in ["runs", "crossings", "sizes", "unit"] {
+            assert_eq!(s["curves"][part], functions[part], "{metric}: {part}");
+        }
+    }
+    let (status, out, _) = run(&[&[step.as_str()], &sizes[..]].concat());
+    assert_eq!(status, 0);
+    assert!(out.contains("the match switches at 1816, "), "{out}");
+}
+
 /// 8 heads copy 128 B a token, up to the capacity and beyond, whatever the arm.
 #[test]
 fn a_cost_is_a_polynomial_of_the_dim() {
@@ -292,7 +316,8 @@ fn wrong_usage_is_told_with_the_fix() {
     says(&[h, "--dim", "ctx=1,2", "--metric", "gmem.raed"], 2, "did you mean `gmem.read");
     says(&[h, "--dim", "ctx=1", "--against", ":Decode.heds"], 2, "did you mean `heads`?");
     says(&[h, "--dim", "ctx=1", "--against", "absent.tf"], 3, "absent.tf");
-    says(&[h, "--dim", "ctx=1", "--crossings"], 2, "--against");
+    says(&[h, "--dim", "ctx=1", "--crossings"], 2, "--dim NAME=LO..=HI");
+    says(&[h, "--dim", "ctx=1..4", "--crossings"], 2, "name another function with `--against`");
     let other = ["--against", fused.as_str(), "--crossings"];
     says(&[&[h, "--dim", "ctx=1..4"], &other[..]].concat(), 2, "has no dim `ctx` to sweep");
     let split = ["--against", ":Decode.split", "--crossings"];

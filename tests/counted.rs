@@ -1,7 +1,7 @@
 //! What is easily counted wrongly: unfinished reductions, tails, padding, gathers, replication.
 
-use tilefoundry::analysis::{Analysis, Certainty, Options, analyze};
-use tilefoundry::session::{MemorySources, Session, Targets};
+use tilefoundry::analysis::{Analysis, Certainty, Options, analyze, data_vars};
+use tilefoundry::session::{MemorySources, Selection, Session, Targets};
 use tilefoundry::target::Target;
 use tilefoundry::types::dim::Env;
 
@@ -183,4 +183,99 @@ fn unions_of_windows_are_exact() {
     (0..5).for_each(|i| (0..4).for_each(|p| seen.extend(i * 6 + p..i * 6 + p + 2)));
     let x = a.footprints.iter().find(|f| f.buffer == "x").unwrap();
     assert_eq!((x.read, x.read_is), (seen.len() as u128 * 4, Certainty::Exact));
+}
+
+/// The paged decode of `examples/`, all sequences of `len` tokens, or of as many as there can be.
+fn paged(len: Option<i64>) -> Analysis {
+    let path = format!("{}/examples/paged_decode/paged_decode.tf", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let s = Session::open(&MemorySources::one("m.tf", text), "m.tf", &[], Targets::default());
+    let c = s.compile(s.select(&Selection::parse("m.tf:Placed")).unwrap());
+    let g = c.graph.as_ref().unwrap();
+    let mut env = Env::default();
+    for v in data_vars(g, "lens") {
+        len.into_iter().for_each(|n| env.set(v, n));
+    }
+    let target = Target::builtin("nvidia.h200_sxm").unwrap();
+    analyze(g, &env, Some(&target), &Options::default()).unwrap()
+}
+
+/// 16 sequences, 8 KV heads and 8 parts are 1024 CTAs of 4 x 32 threads. A part takes every 8th of
+/// the P = ceil(len / 16) pages of its sequence, so that all together make 16 x 8 x P trips.
+///
+/// A trip, by the CTA. Scores are f32[4, 16] with a row a warp, and every lane has its row, so that
+/// 32 x 64 = 2048 are worked on; the row's maximum, sum and weight are 128, and the result, f32[4,
+/// 128] with 4 columns a lane, 512.
+///
+/// * multiply-adds, on scalar units for each lane has products of its own: 4 x 16 x 128 for the
+///   scores, as many for the result, 16,384
+/// * other fma: scale, mask, row maximum, minus the maximum, row sum, 5 x 2048; maximum, its
+///   difference, `l * c` and `+`, 4 x 128; `acc * c` and `+`, 2 x 512: 11,776
+/// * int: the token numbers, 16 in each of 128 threads, and as many comparisons: 4096
+/// * sfu: 2048 + 128; cvt: 2048
+/// * gmem reads: a page of K and one of V, 4096 B each, and the length, 4 B
+/// * smem: 8192 B written; each of 4 warps reads them, 32,768 B
+/// * between threads: 64 B of scores a thread are summed over 32 lanes, 2 x 64 x 31/32 B = 124 B
+///
+/// The combine has 128 CTAs of as many threads. Its weights are 8 parts a lane, 1024: a maximum, a
+/// difference, `* l` and a sum are 4096 fma, and 1024 sfu; the results 8 x 512, twice, and a
+/// division: 8192 + 512 fma, 512 sfu, 512 cvt. It reads 16 + 16 + 2048 B for each of 1024 parts.
+#[test]
+fn what_data_decides_is_a_bound_and_exact_at_its_value() {
+    let (kv, ctas) = (16 * 8, 1024);
+    let all = paged(None);
+    let some = paged(Some(1000));
+    // 8192 / 16 and ceil(1000 / 16)
+    for (a, pages, is) in [(&all, 512, Certainty::UpperBound), (&some, 63, Certainty::Exact)] {
+        let trips = kv * pages;
+        let work = |r: &str| a.costs.work(r).unwrap();
+        for (r, trip, combine) in [
+            ("fma.f32", 16_384 + 11_776, 4096 + 8192 + 512),
+            ("int", 4096, 0),
+            ("sfu", 2048 + 128, 1024 + 512),
+            ("cvt", 2048, 512),
+        ] {
+            assert_eq!((work(r).total, work(r).is), (trip * trips + combine * kv, is), "{r}");
+        }
+        assert!(a.costs.work("tensor.bf16").is_none());
+        // 2 flops a multiply-add
+        let flops = figure(a, "flops.f32.total");
+        assert_eq!(flops, work("fma.f32").total + 16_384 * trips);
+
+        let gmem = a.costs.traffic("gmem").unwrap();
+        let parts = (16 + 16 + 2048) * ctas;
+        assert_eq!(gmem.read.total, trips * (2 * 4096 + 4) + ctas * 1024 + parts);
+        // q is whole in the combine's results: 4 x 128 bf16 of each of 128 heads
+        assert_eq!((gmem.write.total, gmem.write.is), (parts + kv * 1024, Certainty::Exact));
+        let smem = a.costs.traffic("smem").unwrap();
+        assert_eq!((smem.read.total, smem.write.total), (trips * 32_768, trips * 8192));
+        let threads = a.costs.communication.iter().find(|c| c.level == "thread").unwrap();
+        assert_eq!(threads.total, trips * 128 * 124);
+
+        // which pages are read is the table's to say, whatever the lengths
+        for name in ["kc", "vc"] {
+            let f = a.footprints.iter().find(|f| f.buffer == name).unwrap();
+            assert_eq!((f.read, f.read_is), (trips * 4096, Certainty::UpperBound), "{name}");
+        }
+        let placed = a.roofline.as_ref().unwrap().bound("placed", "cold").unwrap();
+        assert_eq!((placed.binds.as_str(), placed.rows[0].is), ("gmem", Certainty::UpperBound));
+    }
+    // of 63 pages the first parts have 8 and the last 7
+    let int = some.costs.work("int").unwrap();
+    let cta = int.per_unit.iter().find(|u| u.level == "cta").unwrap();
+    assert_eq!((cta.max, cta.mean.num), (8 * 4096, 63 * 4096 / 8));
+    assert!(some.prediction.unwrap().ps < all.prediction.unwrap().ps);
+}
+
+/// x and the result, f32[64, 64], are 16,384 B each, whatever view of it the program gives.
+#[test]
+fn a_view_of_what_was_made_is_a_result() {
+    for end in ["y", "reshape(y, [4096])", "transpose(reshape(y, [8, 8, 64]), [1, 0, 2])"] {
+        let ty = ["f32[64, 64]", "f32[4096]", "f32[8, 8, 64]"][end.matches('(').count()];
+        let a =
+            analysed(&format!("entry func f(x: f32[64, 64]) -> {ty} {{ let y = exp(x); {end} }}"));
+        let device = a.roofline.as_ref().unwrap().bound("device", "cold").unwrap();
+        let gmem = device.rows.iter().find(|r| r.resource == "gmem").unwrap();
+        assert_eq!(gmem.amount, 2 * 16_384, "{end}");
+    }
 }

@@ -35,9 +35,10 @@ use tilefoundry::diag::{Code, Diagnostic, Level, render_json, render_text};
 use tilefoundry::graph::{dot, json, print};
 use tilefoundry::hir::ItemRef;
 use tilefoundry::hir::load::Sources;
-use tilefoundry::session::{MemorySources, Selection, Session, Targets, has_errors, points};
+use tilefoundry::session::{MemorySources, Selection, Session, Targets, has_errors, points, tidy};
 use tilefoundry::syntax::ast::{ItemKind, Vis};
 use tilefoundry::syntax::format_text;
+use tilefoundry::twin::image;
 
 /// Codes that no file of `tests/errors` can trigger, and why.
 const ELSEWHERE: &[(&str, &str)] = &[
@@ -298,6 +299,13 @@ fn beside(name: &str) -> Targets {
     Targets(toml.filter_map(read).collect())
 }
 
+/// What `compile` says: of the program, and of the images of its kernels.
+fn diagnostics(session: &Session, sources: &dyn Sources) -> Vec<Diagnostic> {
+    let mut all = session.diagnostics();
+    all.extend(image::check::diagnostics(session, sources));
+    tidy(all)
+}
+
 fn open(sources: &dyn Sources, name: &str, text: &str) -> Result<Case, Failed> {
     let session = Session::open(sources, name, &consts(text), beside(name));
     let mut wants = Wants::default();
@@ -306,7 +314,7 @@ fn open(sources: &dyn Sources, name: &str, text: &str) -> Result<Case, Failed> {
             wants.read(&f.name, &f.text)?;
         }
     }
-    let diags = session.diagnostics();
+    let diags = diagnostics(&session, sources);
     Ok(Case { session, wants, diags, ran: vec![] })
 }
 
@@ -341,8 +349,8 @@ impl Case {
     }
 
     fn diagnostics(&self) -> Result<(), Failed> {
-        if !self.session.wrong_consts.is_empty() {
-            return Err(self.session.wrong_consts.join("\n").into());
+        if !self.session.wrong_settings.is_empty() {
+            return Err(self.session.wrong_settings.join("\n").into());
         }
         matched(&self.found(), self.wants.diags.iter().filter(|w| !only_a_run(&w.code)))
     }
@@ -586,8 +594,9 @@ fn fixed(path: &Path, case: &Case) -> Result<(), Failed> {
         }
     }
     let memory = MemorySources::one(name.clone(), text.clone());
-    let session = Session::open(&Over(&name, &memory), &name, &consts(&text), beside(&name));
-    let left = session.diagnostics();
+    let sources = Over(&name, &memory);
+    let session = Session::open(&sources, &name, &consts(&text), beside(&name));
+    let left = diagnostics(&session, &sources);
     if has_errors(&left) {
         let shown: Vec<String> =
             left.iter().map(|d| render_text(d, session.sources(), false)).collect();

@@ -335,29 +335,36 @@ pub(super) fn pools(cx: &Cx, live: &Liveness, launch: usize) -> Vec<Pool> {
 /// Grid positions of a launch that one unit holds at once, whatever memory they take: what its
 /// threads and the stated limit allow. None where the target does not say.
 pub(super) fn resident_at_most(cx: &Cx, launch: usize) -> Option<u64> {
+    limits(cx, launch)?.into_iter().map(|l| l.0).min()
+}
+
+/// What a unit's places and threads allow, each with the level that it counts.
+fn limits(cx: &Cx, launch: usize) -> Option<Vec<(u64, String)>> {
     let unit = cx.machine.target?.grid_unit()?;
     let level = cx.machine.level(cx.machine.grid);
-    let n = unit.resident.get(level)?.known()?.value;
-    let finest = cx.machine.finest();
-    let most = unit.resident.get(cx.machine.level(finest)).and_then(|d| d.known());
-    Some(match (most, block(cx, launch)) {
-        (Some(most), Some(threads)) => {
-            n.min(most.value / u64::try_from(threads.max(1)).unwrap_or(u64::MAX))
-        }
-        _ => n,
-    })
+    let mut out = vec![(unit.resident.get(level)?.known()?.value, level.to_string())];
+    let finest = cx.machine.level(cx.machine.finest());
+    let most = unit.resident.get(finest).and_then(|d| d.known()).filter(|_| finest != level);
+    if let (Some(most), Some(threads)) = (most, block(cx, launch)) {
+        let n = most.value / u64::try_from(threads.max(1)).unwrap_or(u64::MAX);
+        out.push((n, finest.to_string()));
+    }
+    Some(out)
 }
 
 /// Grid positions of a launch that one unit holds at once: the least of what its pools, its
-/// threads and the stated limit allow. None where the target does not say.
-pub(super) fn resident(cx: &Cx, live: &Liveness, launch: usize) -> Option<u64> {
-    let mut n = resident_at_most(cx, launch)?;
+/// threads and the stated limit allow, with what allows no more: storages, and levels whose
+/// positions are limited. None where the target does not say.
+pub(super) fn resident(cx: &Cx, live: &Liveness, launch: usize) -> Option<(u64, Vec<String>)> {
+    let mut all = limits(cx, launch)?;
     for p in pools(cx, live, launch) {
         if let Some(fit) = p.bytes.checked_div(p.used.saturating_add(p.reserved)) {
-            n = n.min(u64::try_from(fit).unwrap_or(u64::MAX));
+            let fit = u64::try_from(fit).unwrap_or(u64::MAX);
+            all.push((fit, p.storage.name().to_string()));
         }
     }
-    Some(n)
+    let n = all.iter().map(|l| l.0).min()?;
+    Some((n, all.into_iter().filter(|l| l.0 == n).map(|l| l.1).collect()))
 }
 
 /// Finest positions of one grid position: of the launch's meshes, else of the topology.

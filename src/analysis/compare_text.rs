@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::arms::Arms;
 use super::crossings::{Crossings, Lower};
 use super::diff::{Change, Diff, In, OpChange};
 use super::metric::Unit;
@@ -118,6 +119,39 @@ fn weight(o: &OpChange) -> (u128, u128) {
         here.map(|c| c.this.num.abs_diff(c.against.num)).max().unwrap_or(0)
     };
     (of(true), of(false))
+}
+
+/// The report of the arms of a `match`.
+pub fn arms_text(a: &Arms, full: bool) -> String {
+    let mut out = String::new();
+    for s in &a.switches {
+        let (c, at) = (&s.curves, s.at);
+        let (before, after) = (&c.program, &c.against);
+        // the last crossing from the arm before to the one behind is where to switch
+        let over: Vec<String> = c
+            .crossings
+            .iter()
+            .filter(|x| x.lower_after == Lower::Against)
+            .map(|x| x.first.to_string())
+            .collect();
+        let of = |l: Lower| c.runs.iter().any(|r| r.lower == l);
+        let says = match (over.as_slice(), c.unit) {
+            (_, None) => "neither arm has that figure at these sizes".into(),
+            ([one], _) if one.parse() == Ok(at) => "and so do the costs".into(),
+            ([one], _) => format!("the costs cross at {one}"),
+            ([], _) if !of(Lower::This) => format!("{before} is nowhere lower than {after}"),
+            ([], _) if !of(Lower::Against) => format!("{after} is nowhere lower than {before}"),
+            ([], _) => format!("{after} never becomes lower than {before}"),
+            (all, _) => {
+                let (n, last) = (all.len(), all.last().map_or("", String::as_str));
+                format!("the costs cross {n} times to {after}, the last at {last}")
+            }
+        };
+        let place = place(&s.site);
+        let _ = writeln!(out, "{}: {place}: the match switches at {at}, {says}", a.program);
+        out.push_str(&crossings_text(c, full));
+    }
+    out
 }
 
 /// The report of crossings.

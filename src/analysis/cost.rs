@@ -29,6 +29,7 @@ use crate::graph::ValueId;
 use crate::ops::facts::{AxisAccess, Per, Resource};
 use crate::ops::{Call, Role};
 use crate::types::dim::VarKind;
+use crate::types::dtype::DType;
 use crate::types::placement::{AxisId, MeshId, Storage};
 use crate::types::ty::TensorTy;
 
@@ -89,6 +90,8 @@ pub(super) struct Entry {
     pub cut: Vec<AxisId>,
     /// Whether data decides which elements are touched.
     pub by_data: bool,
+    /// Multiply-adds of this dtype that a placement keeps from the matrix unit: 2 flops each.
+    pub by_hand: Option<DType>,
 }
 
 /// Bytes between the units of a level.
@@ -210,8 +213,13 @@ fn work(cx: &Cx, cost: &OpCost, shape: &Shape, out: &mut Vec<Entry>) -> Result<(
         |vs: &[ValueId]| -> Vec<TensorTy> { vs.iter().map(|v| cx.graph.ty(*v).clone()).collect() };
     let (inputs, outs) = (types(&node.inputs), types(&node.outputs));
     let call = Call { inputs: &inputs, attrs: cost.op.attrs, vars: &cx.graph.vars };
+    let by_hand = !by_hand(cx, cost).is_empty();
     for w in cost.op.op.work(&call, &outs) {
         let amount = u128::try_from(w.amount).unwrap_or(0);
+        let (resource, amount, kept) = match w.resource {
+            Resource::Tensor(d) if by_hand => (scalar(d), amount / 2, Some(d)),
+            r => (r, amount, None),
+        };
         let count = |grain: Grain| -> Result<u128, Diagnostic> {
             let n = match w.per {
                 Per::Point => shape.points(cx, grain),
@@ -223,9 +231,32 @@ fn work(cx: &Cx, cost: &OpCost, shape: &Shape, out: &mut Vec<Entry>) -> Result<(
             };
             Ok(n.saturating_mul(amount))
         };
-        out.push(entry(cx, cost, Key::Work(w.resource), shape.is, (&[], &[]), &count)?);
+        let e = entry(cx, cost, Key::Work(resource), shape.is, (&[], &[]), &count)?;
+        out.push(Entry { by_hand: kept, ..e });
     }
     Ok(())
+}
+
+/// Where the multiply-adds of a dtype run without a matrix unit: narrow floats in `f32`.
+fn scalar(d: DType) -> Resource {
+    Resource::arith(if d.is_float() && d.bits() < 32 { DType::F32 } else { d })
+}
+
+/// The axes by which a contraction is split finer than the positions that issue any of the
+/// target's matrix instructions for it together: each of them then has a product of its own.
+pub(super) fn by_hand(cx: &Cx, cost: &OpCost) -> Vec<AxisId> {
+    let target = cx.machine.target.filter(|_| cost.op.op.contraction());
+    let (Some(target), Some([a, b])) = (target, cost.op.node.inputs.get(..2)) else {
+        return vec![];
+    };
+    let (a, b) = (cx.graph.ty(*a).dtype, cx.graph.ty(*b).dtype);
+    let forms = DType::ALL.iter().flat_map(|acc| target.matrix(a, b, *acc));
+    let Some(finest) = forms.filter_map(|(i, _)| target.level_index(&i.level)).max() else {
+        return vec![];
+    };
+    let apart = |a: &AxisId| cx.extent(*a) > 1 && !cost.replicated.contains(a);
+    let fine = |a: &AxisId| cx.rank(*a) > finest;
+    cost.run.each.iter().copied().filter(|a| apart(a) && fine(a)).collect()
 }
 
 /// One entry from a count at each granularity. `fine` are axes below the grid whose positions
@@ -282,6 +313,7 @@ fn entry(
         each,
         cut,
         by_data: false,
+        by_hand: None,
     })
 }
 

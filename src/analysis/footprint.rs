@@ -48,7 +48,7 @@ pub(super) fn footprints<'c>(cx: &Cx, ops: impl Iterator<Item = &'c OpCost<'c>>)
         }
     }
     let outputs: BTreeSet<ValueId> =
-        cx.graph.outputs.iter().map(|o| roots.find(cx, o.value)).collect();
+        cx.graph.outputs.iter().map(|o| roots.seen(cx, o.value)).collect();
     let mut out = vec![];
     for (root, uses) in all {
         let value = cx.graph.value(root);
@@ -85,7 +85,7 @@ pub(super) fn footprints<'c>(cx: &Cx, ops: impl Iterator<Item = &'c OpCost<'c>>)
 /// The name of a buffer: its own, or that of the result that it is.
 pub(super) fn name(cx: &Cx, root: ValueId) -> String {
     let mut outputs = cx.graph.outputs.iter();
-    let output = outputs.find(|o| cx.roots().find(cx, o.value) == root);
+    let output = outputs.find(|o| cx.roots().seen(cx, o.value) == root);
     match output.filter(|_| cx.graph.value(root).name.is_none()) {
         Some(o) => o.name.clone(),
         None => cx.graph.value_name(root),
@@ -143,6 +143,18 @@ impl Roots {
                 Some(p) => at = cx.walk.resolve(*p),
                 None => break,
             }
+        }
+        at
+    }
+
+    /// The buffer that a value is, or is a view of.
+    pub fn seen(&self, cx: &Cx, v: ValueId) -> ValueId {
+        let mut at = self.find(cx, v);
+        // each step goes to an earlier op
+        for _ in 0..cx.walk.steps.len() {
+            let view = cx.op_of(at).filter(|o| o.op.role() == Role::View);
+            let Some(from) = view.and_then(|o| o.node.inputs.first()) else { break };
+            at = self.find(cx, *from);
         }
         at
     }

@@ -10,6 +10,7 @@
 #![allow(clippy::result_large_err)]
 
 pub mod advice;
+pub mod arms;
 mod boxes;
 mod capacity;
 pub mod compare_text;
@@ -42,7 +43,7 @@ mod window;
 mod tests;
 
 pub use record::{Analysis, Certainty};
-pub use text::text;
+pub use text::{Findings, Show, text};
 
 use crate::diag::{Code, Diagnostic};
 use crate::graph::{Def, Graph, NodeKind, ValueId};
@@ -294,14 +295,16 @@ fn launches(cx: &Cx, live: &Liveness, ops: &[OpCost]) -> Vec<LaunchRecord> {
         ranks.dedup();
         let at = |r: &usize| (cx.machine.level(*r).to_string(), sum::units(cx, i, *r));
         let resident = capacity::resident(cx, live, i);
-        let per_wave = unit.zip(resident).map(|(u, r)| u128::from(u.value) * u128::from(r));
+        let per_wave =
+            unit.zip(resident.as_ref()).map(|(u, r)| u128::from(u.value) * u128::from(r.0));
         let grid = sum::units(cx, i, cx.machine.grid);
         let waves = per_wave.filter(|w| *w > 0).map(|w| grid.div_ceil(w));
         out.push(LaunchRecord {
             name: sum::launch_name(cx, l),
             site: Site::new(l.span),
             positions: ranks.iter().map(at).collect(),
-            resident,
+            resident: resident.as_ref().map(|r| r.0),
+            resident_by: resident.map_or(vec![], |r| r.1),
             waves: waves.and_then(|w| u64::try_from(w).ok()),
             barrier: barrier(cx, i, &l.meshes, ops),
         });

@@ -298,6 +298,10 @@ pub struct LaunchRecord {
     pub positions: Vec<(String, u128)>,
     /// Grid positions that one unit holds at once, by its shared pools and limits.
     pub resident: Option<u64>,
+    /// What allows no more of them: storages that are full, and levels of which a unit holds no
+    /// more positions (`smem`, `rmem`, `thread`, `cta`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resident_by: Vec<String>,
     pub waves: Option<u64>,
     /// Where the grid's positions first wait for each other; all of them must then be resident.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -432,7 +436,7 @@ pub struct Analysis {
     pub schema: &'static str,
     pub program: String,
     pub target: Option<String>,
-    /// Dims with their values.
+    /// Dims with their values, and parameters with the value stated for their elements.
     #[serde(serialize_with = "sizes")]
     #[schemars(with = "BTreeMap<String, i64>")]
     pub dims: Vec<(String, i64)>,

@@ -263,13 +263,17 @@ fn gmem(rates: Rates, rows: &mut Rows, moved: u128, again: u128, is: Certainty, 
     }
 }
 
-/// Logical work by resource.
+/// Logical work by resource, as no placement keeps it from the matrix unit.
 fn work(ops: &[&OpCost]) -> Vec<(Resource, u128, Certainty)> {
     let mut out: BTreeMap<Resource, (u128, Certainty)> = BTreeMap::new();
     for e in ops.iter().flat_map(|o| &o.entries) {
         if let Key::Work(r) = e.key {
+            let (r, n) = match e.by_hand {
+                Some(d) => (Resource::Tensor(d), e.logical.saturating_mul(2)),
+                None => (r, e.logical),
+            };
             let s = out.entry(r).or_default();
-            s.0 = s.0.saturating_add(e.logical);
+            s.0 = s.0.saturating_add(n);
             s.1 = s.1.and(e.is);
         }
     }

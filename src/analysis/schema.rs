@@ -5,6 +5,7 @@ use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
+use super::arms::Arms;
 use super::crossings::Crossings;
 use super::diff::Diff;
 use super::poly::Polynomials;
@@ -22,8 +23,10 @@ enum Document {
     Sweep(Sweep),
     /// `--against` at one size.
     Diff(Diff),
-    /// `--crossings`.
+    /// `--crossings` of two functions.
     Crossings(Crossings),
+    /// `--crossings` of the arms of one.
+    Arms(Arms),
     /// `--poly`.
     Polynomials(Polynomials),
 }

@@ -13,6 +13,7 @@ use super::record::{
 };
 use super::trips::advance;
 use super::walk;
+use crate::types::dtype::DType;
 use crate::types::placement::{AxisId, MeshId, Storage};
 
 /// Coordinates times ops over which the busiest unit is searched.
@@ -218,7 +219,7 @@ pub(super) fn costs(cx: &Cx, ops: &[&OpCost]) -> Costs {
         if let Key::Work(r) = key {
             let a = amount(cx, entries);
             if let Some(dtype) = r.flops() {
-                add_flops(&mut out.flops, dtype, &a);
+                entries.iter().for_each(|(_, e)| add_flops(&mut out.flops, dtype, e));
             }
             out.work.push(WorkRecord { resource: r.name(), amount: a });
         }
@@ -235,21 +236,17 @@ pub(super) fn costs(cx: &Cx, ops: &[&OpCost]) -> Costs {
     out
 }
 
-fn add_flops(flops: &mut Vec<FlopRecord>, dtype: crate::types::dtype::DType, a: &Amount) {
+fn add_flops(flops: &mut Vec<FlopRecord>, dtype: DType, e: &Entry) {
+    let each = if e.by_hand.is_some() { 2 } else { 1 };
+    let (logical, total, grid) = (e.logical * each, e.total * each, e.grid * each);
     match flops.iter_mut().find(|f| f.dtype == dtype) {
         Some(f) => {
-            f.logical += a.logical;
-            f.total += a.total;
-            f.grid += a.grid;
-            f.is = f.is.and(a.is);
+            f.logical += logical;
+            f.total += total;
+            f.grid += grid;
+            f.is = f.is.and(e.is);
         }
-        None => flops.push(FlopRecord {
-            dtype,
-            logical: a.logical,
-            total: a.total,
-            grid: a.grid,
-            is: a.is,
-        }),
+        None => flops.push(FlopRecord { dtype, logical, total, grid, is: e.is }),
     }
 }
 

@@ -9,43 +9,124 @@ use super::timeline;
 use super::units::{bytes, bytes_like, count, percent, time};
 use crate::base::SourceMap;
 
-/// The report. Short, it has less than 40 lines; `full` lists every op and value.
-pub fn text(a: &Analysis, sources: &SourceMap, full: bool) -> String {
-    if full {
-        return report(a, sources, usize::MAX);
+/// What a report has of what was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Show {
+    /// Every op and value.
+    pub full: bool,
+    /// The table of bounds; the one that binds is said in any case. Where it is left out there is
+    /// room for a timeline.
+    pub bounds: bool,
+    pub advice: Findings,
+}
+
+/// How much of the advice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Findings {
+    None,
+    /// What to do next, and the first ones.
+    Short,
+    /// What to do next, and all of them with their places behind the report.
+    Long,
+}
+
+impl Show {
+    /// All families, short.
+    pub fn all() -> Show {
+        Show { full: false, bounds: true, advice: Findings::Short }
     }
-    // as many rows of each part as fit
+}
+
+/// The report. Short, it has less than 40 lines before the list of findings; `full` lists every op
+/// and value.
+pub fn text(a: &Analysis, sources: &SourceMap, show: Show) -> String {
+    let long = match show.advice {
+        Findings::Long => super::advice::long(a, sources),
+        _ => String::new(),
+    };
+    let of = |rows| report(a, sources, show, rows);
+    if show.full {
+        return of([usize::MAX; PARTS]) + &long;
+    }
+    // each part has a row, and another one in turn while all fit
     let fits = |s: &String| s.lines().count() < LINES;
-    (1..=6).rev().map(|rows| report(a, sources, rows)).find(fits).unwrap_or_else(|| {
-        let least = report(a, sources, 1);
-        least.lines().take(LINES - 1).map(|l| format!("{l}\n")).collect()
-    })
+    let mut rows = [1; PARTS];
+    let mut best = of(rows);
+    if !fits(&best) {
+        return best.lines().take(LINES - 1).map(|l| format!("{l}\n")).collect::<String>() + &long;
+    }
+    // a part that has no more, or no room, has its rows
+    let mut grows = |part: &usize| {
+        let mut more = rows;
+        more.iter_mut().skip(*part).take(1).for_each(|r| *r += 1);
+        let text = of(more);
+        let grows = text != best && fits(&text);
+        if grows {
+            (rows, best) = (more, text);
+        }
+        grows
+    };
+    // what work there is, first
+    while grows(&(Part::Work as usize)) {}
+    let mut parts: Vec<usize> = (0..PARTS).collect();
+    for _ in 1..MOST {
+        parts.retain(&mut grows);
+    }
+    best + &long
 }
 
 const LINES: usize = 40;
 
-fn report(a: &Analysis, sources: &SourceMap, rows: usize) -> String {
-    let mut w = Report { out: String::new(), sources, rows, full: rows == usize::MAX };
+/// Rows that a part of the short report has at most.
+const MOST: usize = 6;
+
+/// The parts of a report that share its lines, those first that are given a row first.
+#[derive(Clone, Copy)]
+enum Part {
+    Work,
+    Launches,
+    Bounds,
+    Advice,
+    Notes,
+    Ops,
+    Answer,
+    Memory,
+    Predicted,
+    Scopes,
+    Capacity,
+}
+
+const PARTS: usize = 11;
+
+fn report(a: &Analysis, sources: &SourceMap, show: Show, rows: [usize; PARTS]) -> String {
+    let mut w = Report { out: String::new(), sources, rows, full: show.full };
     w.answer(a);
-    let few = w.limit(2);
+    if show.advice != Findings::None {
+        w.next(a);
+    }
+    let few = w.limit(Part::Predicted, 2);
     if let Some(p) = &a.prediction {
         timeline::lines(p, few).iter().for_each(|l| w.line(l));
         // beside other families there is no room
-        if w.full || a.roofline.is_none() {
+        if w.full || !show.bounds {
             timeline::timeline(p).iter().for_each(|l| w.line(l));
-            timeline::unrated(p, w.limit(4)).iter().for_each(|l| w.line(l));
+            timeline::unrated(p, w.limit(Part::Predicted, 4)).iter().for_each(|l| w.line(l));
         }
     }
     w.capacity(a);
     w.compute(a);
     w.memory(a);
-    w.bounds(a);
+    if show.bounds {
+        w.bounds(a);
+    }
     w.launches(a);
     w.scopes(a);
     w.ops(a);
-    let rows = w.limit(3);
-    super::advice::short(a, rows).iter().for_each(|l| w.line(l));
-    for n in a.notes.iter().take(w.limit(4)) {
+    if show.advice == Findings::Short {
+        let rows = w.limit(Part::Advice, 3);
+        super::advice::short(a, rows).iter().for_each(|l| w.line(l));
+    }
+    for n in a.notes.iter().take(w.limit(Part::Notes, 4)) {
         w.line(&format!("note: {n}"));
     }
     w.out
@@ -55,7 +136,7 @@ struct Report<'a> {
     out: String,
     sources: &'a SourceMap,
     /// Rows of each part.
-    rows: usize,
+    rows: [usize; PARTS],
     full: bool,
 }
 
@@ -72,8 +153,12 @@ impl Report<'_> {
         let _ = writeln!(self.out, "{}", s.trim_end());
     }
 
-    fn limit(&self, short: usize) -> usize {
-        if self.full { usize::MAX } else { short.min(self.rows) }
+    fn rows(&self, part: Part) -> usize {
+        self.rows.get(part as usize).copied().unwrap_or(1)
+    }
+
+    fn limit(&self, part: Part, short: usize) -> usize {
+        if self.full { usize::MAX } else { short.min(self.rows(part)) }
     }
 
     fn at(&self, s: &Site) -> String {
@@ -92,7 +177,7 @@ impl Report<'_> {
             head.push_str(&format!(" on {t}"));
         }
         self.line(&head);
-        for p in a.capacity.iter().filter(|p| p.exceeded).take(self.limit(3)) {
+        for p in a.capacity.iter().filter(|p| p.exceeded).take(self.limit(Part::Answer, 3)) {
             let limit = u128::from(p.limit.unwrap_or(0));
             let (mut needs, mut has) = (bytes_like(p.allocated_in_place, limit), bytes(limit));
             if needs == has {
@@ -102,7 +187,7 @@ impl Report<'_> {
                 "does not fit: {} of a {} needs {} at its peak and has {}",
                 p.storage, p.owner, needs, has
             ));
-            for fit in p.would_fit.iter().take(self.limit(2)) {
+            for fit in p.would_fit.iter().take(self.limit(Part::Answer, 2)) {
                 let line = format!("  would fit: {fit}");
                 if !self.out.contains(&line) {
                     self.line(&line);
@@ -110,7 +195,9 @@ impl Report<'_> {
             }
         }
         if let Some(b) = a.roofline.as_ref().and_then(|r| r.bound("placed", "cold")) {
-            self.line(&bound_line(b));
+            let exceeded = a.capacity.iter().any(|p| p.exceeded);
+            let line = bound_line(b);
+            self.line(&if exceeded { format!("if it did: {line}") } else { line });
         }
         if let Some(r) = &a.roofline
             && let (Some(d), Some(p)) = (r.bound("device", "cold"), r.bound("placed", "cold"))
@@ -128,13 +215,29 @@ impl Report<'_> {
         }
     }
 
+    /// What to do next, and what it gives.
+    fn next(&mut self, a: &Analysis) {
+        let bounds = |n: &str| a.roofline.as_ref()?.bound(n, "cold");
+        let lines = super::advice::next(a).unwrap_or_else(|| {
+            let none = match (bounds("device"), bounds("placed")) {
+                (Some(d), Some(p)) if d.ps == p.ps && d.ps.is_some() => {
+                    format!("next: nothing; the bound is the device's own on {}", d.binds)
+                }
+                (_, Some(p)) => format!("next: nothing found lowers the bound by {}", p.binds),
+                _ => "next: nothing found".to_string(),
+            };
+            vec![none]
+        });
+        lines.iter().for_each(|l| self.line(l));
+    }
+
     fn capacity(&mut self, a: &Analysis) {
         if a.capacity.is_empty() {
             return;
         }
         self.line("");
         self.line("capacity            peak   in place  allocated      limit");
-        for p in a.capacity.iter().take(self.rows) {
+        for p in a.capacity.iter().take(self.rows(Part::Capacity)) {
             let limit = p.limit.map_or("unrated".to_string(), |l| bytes(u128::from(l)));
             let verdict = if p.exceeded { "  exceeded" } else { "" };
             self.line(&format!(
@@ -150,8 +253,8 @@ impl Report<'_> {
         }
         let shown: Vec<&PeakRecord> =
             a.capacity.iter().filter(|p| p.exceeded || self.full).collect();
-        for p in shown.into_iter().take(self.limit(1)) {
-            for v in p.values.iter().take(self.limit(5)) {
+        for p in shown.into_iter().take(self.limit(Part::Capacity, 1)) {
+            for v in p.values.iter().take(self.limit(Part::Capacity, 5)) {
                 let site = self.at(&v.site);
                 self.line(&format!(
                     "    {:>10}  {}  {}  {site}",
@@ -169,7 +272,7 @@ impl Report<'_> {
         }
         self.line("");
         self.line("compute          logical      total");
-        for r in a.costs.work.iter().take(self.rows) {
+        for r in a.costs.work.iter().take(self.rows(Part::Work)) {
             let row = format!(
                 "  {:<12}{:>10} {:>10}{}",
                 r.resource,
@@ -184,7 +287,7 @@ impl Report<'_> {
     /// Where the work of units differs or is more than the logical: the busiest and the mean.
     fn spread(&self, a: &Amount, show: &dyn Fn(u128) -> String) -> String {
         let mut s = mark(a.is).to_string();
-        for u in a.per_unit.iter().take(self.limit(1)) {
+        for u in a.per_unit.iter().take(self.limit(Part::Work, 1)) {
             let mean = u.mean.as_f64();
             let skew = if mean > 0.0 { u.max as f64 / mean } else { 1.0 };
             s.push_str(&format!("  {} {}s, busiest {}", u.units, u.level, show(u.max)));
@@ -227,7 +330,7 @@ impl Report<'_> {
         let distinct: u128 = prints.iter().map(|f| f.read + f.write).sum();
         let named: Vec<String> = prints
             .iter()
-            .take(self.limit(4))
+            .take(self.limit(Part::Memory, 4))
             .map(|f| {
                 format!(
                     "{} {}{}",
@@ -256,7 +359,7 @@ impl Report<'_> {
             };
             format!("{} {} between {} {held}", x.buffer, bytes(x.again), x.between.as_str())
         };
-        let rows: Vec<String> = rows.iter().take(self.limit(3)).map(row).collect();
+        let rows: Vec<String> = rows.iter().take(self.limit(Part::Memory, 3)).map(row).collect();
         let gmem = match r.gmem_lru {
             Some(n) => format!("gmem {} predicted", bytes(u128::from(n))),
             None => "gmem not predicted".to_string(),
@@ -271,7 +374,7 @@ impl Report<'_> {
         self.line(&format!("bounds at {} rates", r.rates));
         let full = self.full;
         for b in r.bounds.iter().filter(|b| full || b.form == "cold") {
-            let rows = b.rows.iter().filter(|r| r.ps.is_some()).take(self.limit(4));
+            let rows = b.rows.iter().filter(|r| r.ps.is_some()).take(self.limit(Part::Bounds, 4));
             let rows: Vec<String> = rows
                 .map(|r| {
                     let t = time(r.ps.map_or(0.0, |p| p.as_f64()));
@@ -291,20 +394,24 @@ impl Report<'_> {
                 said.push(text);
             }
         }
-        for s in said.iter().take(self.limit(3)) {
+        for s in said.iter().take(self.limit(Part::Bounds, 3)) {
             self.line(s);
         }
     }
 
     fn launches(&mut self, a: &Analysis) {
-        for l in a.launches.iter().take(self.limit(2)) {
+        for l in a.launches.iter().take(self.limit(Part::Launches, 2)) {
             let mut s = format!("launch {} at {}:", l.name, self.at(&l.site));
             let levels: Vec<String> =
                 l.positions.iter().map(|(level, n)| format!(" {n} {level}")).collect();
             s.push_str(&levels.join(","));
             if let (Some(r), Some(w)) = (l.resident, l.waves) {
                 let waves = if w == 1 { "wave" } else { "waves" };
-                s.push_str(&format!("; {r} fit a unit, {w} {waves}"));
+                let by = match l.resident_by.as_slice() {
+                    [] => String::new(),
+                    by => format!(" (limited by {})", by.join(" and ")),
+                };
+                s.push_str(&format!("; {r} fit a unit{by}, {w} {waves}"));
             }
             if let Some(b) = &l.barrier {
                 s.push_str(&format!("; grid barrier at {}", self.at(b)));
@@ -320,7 +427,7 @@ impl Report<'_> {
         if shown.len() < 2 {
             return;
         }
-        let (all, few) = (shown.len(), self.limit(6));
+        let (all, few) = (shown.len(), self.limit(Part::Scopes, 6));
         let gmem =
             |s: &ScopeRecord| s.costs.traffic("gmem").map_or(0, |t| t.read.total + t.write.total);
         // the largest, in program order
@@ -358,8 +465,8 @@ impl Report<'_> {
         };
         let mut ops: Vec<&OpRecord> = a.ops.iter().filter(|o| self.full || weight(o) > 0).collect();
         if !self.full {
-            ops.sort_by_key(|o| std::cmp::Reverse(weight(o)));
-            ops.truncate(self.rows);
+            ops.sort_by_cached_key(|o| std::cmp::Reverse(weight(o)));
+            ops.truncate(self.rows(Part::Ops));
         }
         if ops.is_empty() {
             return;
@@ -393,7 +500,7 @@ impl Report<'_> {
     }
 }
 
-/// `bound by gmem bandwidth: 12 us; next tensor.bf16 at 80% of it`
+/// `at least 12 us, bound by gmem (bandwidth); next tensor.bf16 at 80% of it`
 fn bound_line(b: &Bound) -> String {
     let Some(t) = b.ps else { return "no bound: nothing this program uses has a rate".into() };
     let mut s = format!("at least {}, bound by {} ({})", time(t.as_f64()), b.binds, b.kind);

@@ -39,6 +39,23 @@ pub struct Bound {
     pub sources: Vec<Source>,
 }
 
+/// The name of one tensor of a key: `{}` is the index, `{1,3}` is the number in its place.
+pub fn key_at(key: &str, index: &[usize]) -> String {
+    let (mut out, mut rest) = (String::new(), key);
+    for i in index {
+        let Some((head, (list, tail))) =
+            rest.split_once('{').and_then(|(h, t)| Some((h, t.split_once('}')?)))
+        else {
+            break;
+        };
+        let number = list.split(',').nth(*i).filter(|n| !n.is_empty());
+        out += head;
+        out += &number.map_or_else(|| i.to_string(), str::to_string);
+        rest = tail;
+    }
+    out + rest
+}
+
 /// The parameters of a graph at the sizes of `env`.
 ///
 /// # Errors
@@ -247,6 +264,13 @@ mod tests {
         let e = bind(&w, &[file("x.npz", &[(Some("hiden"), h), (Some("ids"), ids)])]).unwrap_err();
         assert_eq!(e[0].help.as_deref(), Some("did you mean `hiden`?"));
         assert!(e[1].message.contains("no parameter takes: hiden"));
+    }
+
+    #[test]
+    fn keys_count_or_list() {
+        assert_eq!(key_at("a.{}.b.{}.c", &[3, 12]), "a.3.b.12.c");
+        assert_eq!(key_at("a.{0,5,7}.b.{}", &[2, 1]), "a.7.b.1");
+        assert_eq!(key_at("a", &[]), "a");
     }
 
     #[test]

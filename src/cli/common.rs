@@ -13,9 +13,11 @@ use crate::book::Refusal;
 use crate::diag::{Diagnostic, Level, render_json, render_short, render_text};
 use crate::graph::Graph;
 use crate::hir::ItemRef;
-use crate::hir::load::Sources;
+use crate::hir::load::{Settings, Sources};
+use crate::hir::{twin_calls, twins};
 use crate::session::{Selection, Session, Targets, has_errors};
 use crate::target::Target;
+use crate::twin::image;
 
 #[derive(clap::Args)]
 pub struct Common {
@@ -28,6 +30,9 @@ pub struct Common {
     /// Give a const of the file another value
     #[arg(long = "const", global = true, value_name = "NAME=VALUE", value_parser = name_value)]
     pub consts: Vec<(String, String)>,
+    /// Read a config of the file from another JSON file
+    #[arg(long = "config", global = true, value_name = "NAME=FILE", value_parser = name_file)]
+    pub configs: Vec<(String, String)>,
     /// Read target documents from this directory too
     #[arg(long, global = true, value_name = "DIR")]
     pub target_dir: Vec<PathBuf>,
@@ -53,12 +58,17 @@ fn color(text: &str) -> Result<ColorChoice, String> {
 }
 
 fn name_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((n, v)) if !n.trim().is_empty() && !v.trim().is_empty() => {
-            Ok((n.trim().into(), v.trim().into()))
-        }
-        _ => Err("expected NAME=VALUE".into()),
-    }
+    assigned(text).ok_or_else(|| "expected NAME=VALUE".into())
+}
+
+fn name_file(text: &str) -> Result<(String, String), String> {
+    assigned(text).ok_or_else(|| "expected NAME=FILE".into())
+}
+
+fn assigned(text: &str) -> Option<(String, String)> {
+    let (n, v) = text.split_once('=')?;
+    let (n, v) = (n.trim(), v.trim());
+    (!n.is_empty() && !v.is_empty()).then(|| (n.into(), v.into()))
 }
 
 /// The file system.
@@ -151,13 +161,14 @@ impl Common {
 
     /// Reads a program.
     pub fn open(&self, file: &str) -> Result<Session, Reply> {
-        let s = Session::open(&Disk, file, &self.consts, self.targets()?);
+        let settings = Settings { consts: &self.consts, configs: &self.configs };
+        let s = Session::open_with(&Disk, file, &settings, self.targets()?);
         if s.root_missing() {
             let why = s.program.diags.first().map(|d| d.message.clone());
             return Err(Reply::lacks(why.unwrap_or_else(|| format!("cannot read `{file}`"))));
         }
-        if !s.wrong_consts.is_empty() {
-            return Err(Reply::usage(s.wrong_consts.join("\n")));
+        if !s.wrong_settings.is_empty() {
+            return Err(Reply::usage(s.wrong_settings.join("\n")));
         }
         Ok(s)
     }
@@ -204,7 +215,11 @@ impl Common {
         let p = &session.program;
         let twin = p.twins().into_iter().find(|(n, _)| Some(*n) == name).map(|(_, r)| r);
         let Some(twin) = twin else { return Ok((self.compiled(session, &sel)?, None)) };
-        let own = crate::hir::twins::check(p, twin);
+        let family = twin_calls::family(p, twin);
+        let mut own: Vec<Diagnostic> = family.iter().flat_map(|t| twins::check(p, *t)).collect();
+        if !has_errors(&own) {
+            own.extend(family.iter().flat_map(|t| image::check::twin(&session, &Disk, *t)));
+        }
         if has_errors(&own) {
             return Err(self.refusal(&crate::session::tidy(own), session.sources()));
         }

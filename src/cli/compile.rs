@@ -3,12 +3,13 @@
 use clap::ValueEnum;
 use serde_json::json;
 
-use super::common::{Common, Reply};
+use super::common::{Common, Disk, Reply};
 use crate::graph::{Graph, dot, json as graph_json, print};
 use crate::hir::{self, ItemRef, item_name};
 use crate::session::{Session, has_errors};
 use crate::syntax::ast::{ItemKind, Vis};
 use crate::syntax::dump;
+use crate::twin::image;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -45,7 +46,9 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         let err = common.tell(&diags, session.sources());
         return Reply { out: ast(&session), err, status };
     }
-    let diags = session.diagnostics();
+    let mut diags = session.diagnostics();
+    diags.extend(image::check::diagnostics(&session, &Disk));
+    let diags = crate::session::tidy(diags);
     let err = common.tell(&diags, session.sources());
     let status = u8::from(has_errors(&diags));
     let roots = session.roots();

@@ -9,8 +9,9 @@ use super::sizes::dim_sizes;
 use super::twins::{self, NoRun, Twin};
 use crate::analysis::record::{Analysis, Ratio};
 use crate::analysis::{self, Options, units};
+use crate::base::sha256;
 use crate::session::{Point, points};
-use crate::twin::job::{DeviceInfo, Measure, Resources, Task, Times};
+use crate::twin::job::{self, DeviceInfo, Measure, Resources, Task, Times};
 use crate::twin::median;
 
 #[derive(clap::Args)]
@@ -52,6 +53,12 @@ pub struct Args {
 #[derive(Serialize)]
 struct Run {
     dims: serde_json::Map<String, Value>,
+    /// Values that the command gave to consts.
+    consts: serde_json::Map<String, Value>,
+    /// Each run took buffers that the last cache did not hold.
+    cold: bool,
+    /// SHA-256 of each image, by its path.
+    images: serde_json::Map<String, Value>,
     /// How it was taken.
     how: String,
     device: DeviceInfo,
@@ -103,7 +110,7 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     let mut runs = vec![];
     for p in &all {
         match one(args, &s, &twin, other.as_ref(), p) {
-            Ok(r) => runs.push(r),
+            Ok(r) => runs.push(Run { consts: consts(common), ..r }),
             Err(Stop::Reply(r)) => return r.after(&told),
             Err(Stop::Lack(Lack::Diagnostics(d))) => {
                 let err = common.tell(&d, s.session.sources());
@@ -118,6 +125,7 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     let out = if args.json {
         let doc = json!({
             "schema": "tilefoundry.measure/1",
+            "selection": args.selection,
             "program": twin.name,
             "module": s.name(),
             "against": theirs,
@@ -128,6 +136,15 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         runs.iter().map(|r| r.text(&twin.name, theirs)).collect::<Vec<_>>().join("\n")
     };
     Reply { out, err: told, status: 0 }
+}
+
+/// The consts that the command sets; numbers as such.
+fn consts(common: &Common) -> serde_json::Map<String, Value> {
+    let one = |(n, v): &(String, String)| {
+        let value = v.parse::<i64>().map_or_else(|_| v.clone().into(), Value::from);
+        (n.clone(), value)
+    };
+    common.consts.iter().map(one).collect()
 }
 
 fn not_a_twin(text: &str, s: &Selected) -> Reply {
@@ -193,7 +210,10 @@ fn one(
     let target = s.target();
     let options = Options { no_advice: true, no_search: true, ..Options::default() };
     let analysis = analysis::analyze(&s.graph, &p.env, target.as_deref(), &options).ok();
-    Ok(Run::new(args, p, (&answer.device, &answer.resources), times, analysis.as_ref()))
+    let hash = |i: &job::Image| (i.name.clone(), sha256(&i.data).into());
+    let images = plan.job.images.iter().map(hash).collect();
+    let said = (&answer.device, answer.resources.as_slice());
+    Ok(Run { images, ..Run::new(args, p, said, times, analysis.as_ref()) })
 }
 
 impl Run {
@@ -233,6 +253,9 @@ impl Run {
         });
         Run {
             dims: p.sizes.iter().map(|(n, v)| (n.clone(), (*v).into())).collect(),
+            consts: serde_json::Map::new(),
+            cold: args.cold,
+            images: serde_json::Map::new(),
             how: how(args, &times),
             device: device.clone(),
             kernels: kernels.to_vec(),
@@ -287,14 +310,21 @@ impl Run {
             ("predicted", self.predicted_ns),
         ] {
             let Some(b) = bound else { continue };
-            out += &format!("{what:10} {}: measured is {:.2} of it\n", show(b), self.time_ns / b);
+            out += &format!(
+                "{what:10} {}: the measured time is {:.2} times it\n",
+                show(b),
+                self.time_ns / b
+            );
         }
         for a in &self.achieved {
+            // `4.8e12 B/s`
+            let unit = a.of.split_whitespace().nth(1).and_then(|u| u.strip_suffix("/s"));
+            let unit = unit.unwrap_or_default();
             out += &format!(
-                "{:10} {} in that time is {}/s, of {}\n",
+                "{:10} {} at {}/s, of {}\n",
                 a.resource,
-                units::count(a.amount, ""),
-                units::count(a.rate as u128, ""),
+                units::count(a.amount, unit),
+                units::count(a.rate as u128, unit),
                 a.of
             );
         }

@@ -1,13 +1,12 @@
 //! Twins as commands see them: chosen by name, bound to tensors, run on a device.
 
-use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::check::given::{Lack, Stated};
-use super::common::Selected;
+use super::common::{Disk, Selected};
 use super::progress::Bar;
 use crate::check::inputs::{self, Bound};
 use crate::diag::Diagnostic;
@@ -18,6 +17,7 @@ use crate::hir::steps::{self, Step, Steps};
 use crate::hir::twins::kernel_decls;
 use crate::session::{Point, Session};
 use crate::twin::host::{self, Answer, Broken};
+use crate::twin::image;
 use crate::twin::job::{self, DeviceInfo, Fault, FaultKind, Resources, Task};
 use crate::twin::plan::{Images, Plan, plan};
 use crate::types::dim::Env;
@@ -82,11 +82,8 @@ impl Twin {
             let Some(k) = kernel_decls(p, twin).into_iter().find(|k| k.item == l.kernel) else {
                 continue;
             };
-            let file = p.files.get(twin.file).and_then(|f| p.sources.get(f.id));
-            let beside = file.and_then(|f| Path::new(&f.name).parent()).unwrap_or(Path::new(""));
-            let path = beside.join(&k.from.value);
-            let shown = path.display().to_string();
-            let data = std::fs::read(&path).map_err(|e| {
+            let shown = image::check::path(p, &Disk, &k);
+            let data = std::fs::read(&shown).map_err(|e| {
                 let why = match e.kind() {
                     std::io::ErrorKind::NotFound => "no such file".to_string(),
                     _ => e.to_string(),

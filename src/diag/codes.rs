@@ -255,6 +255,16 @@ codes! {
         "The storages are host, gmem, smem, rmem and tmem; a target has some of them.";
     WriteOverlap = "0323", "write-overlap", Error, "positions of a mesh certainly write the same elements",
         "`out[window] = tile` is done by every position on which the window or the tile depends, so their windows must not overlap:\n\n    out[g.p * 64..(g.p + 1) * 64] = tile;   // each position its own\n    out[0..64] = tile;                      // refused where tile differs between positions\n    out[g.p * 32..g.p * 32 + 64] = tile;    // refused: neighbours share 32 elements\n\nWhere the indices do not decide, the evaluator watches and names the two positions.";
+    MissingImage = "0324", "missing-image", Warning, "the image of a kernel cannot be read",
+        "An `extern kernel` names its image by a path relative to the file that declares it. Everything but a run of the twin works without; where the image is there, its header is held against the declaration. The message gives the path that was looked at.";
+    BadImage = "0325", "bad-image", Error, "the image of a kernel is no PTX and no cubin",
+        "A driver loads PTX text or a cubin of one architecture:\n\n    nvcc -arch=sm_90a -ptx k.cu       // k.ptx\n    nvcc -arch=sm_90a -cubin k.cu     // k.cubin\n\nA fatbin, an object or library of the host, a cubin that is not linked, and compressed files are refused. The message says what the file is.";
+    ImageMismatch = "0326", "image-mismatch", Error, "a kernel's image does not fit its declaration",
+        "The entry must be in the image, with as many parameters as declared and of the same sizes. A tensor is the address of its first element, 8 bytes; a tensor map is 128 bytes by value, aligned to 64; u32, i32 and f32 take 4 bytes, u64 and i64 take 8:\n\n    extern \"C\" __global__ void k(const __grid_constant__ CUtensorMap x, float *y, unsigned n)\n\n    extern kernel k(x: in tensor_map(f32[M, K], box = [64, 32]), y: out f32[M], n: u32)\n        from \"k.cubin\" entry \"k\";\n\nAn entry whose name begins with `_Z` was compiled without `extern \"C\"`; its whole name is the entry.";
+    ImageTarget = "0327", "image-target", Error, "a kernel's image is not for the module's target",
+        "A cubin runs on devices of the same major compute capability with the same or a higher minor one. PTX for `sm_90` runs on 9.0 and everything later, for `sm_100f` on its family, and what is built for `sm_90a` on 9.0 alone. PTX of a later version than the driver's is refused by it; a target document may state that version.";
+    LaunchMismatch = "0328", "launch-mismatch", Error, "a launch does not keep to what its kernel was compiled for",
+        "`__launch_bounds__(256)` limits the threads of a block, `__block_size__` and `.reqntid` fix its extents, and `__cluster_dims__(2, 1, 1)` the cluster, of which the grid is a multiple. The static shared memory of the kernel and the `smem` of the launch together fit what a CTA can have on the target.";
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::base::Span;
 use crate::diag::{Code, Diagnostic, did_you_mean};
 use crate::ops::{ParamKind, operators, registry};
 use crate::syntax::ast::{self, ExprKind};
+use crate::types::dim::Expr;
 use crate::types::dtype::DType;
 use crate::types::num::Num;
 
@@ -67,6 +68,9 @@ impl Elab<'_> {
             && let Some(v) = self.try_number_fn(&name.text, args, span)
         {
             return v;
+        }
+        if matches!(name.text.as_str(), "len" | "positions") {
+            return self.list_fn(&name.text, args, span);
         }
         if let [a] = args
             && let Some(v) = self.dtype_fn(&name.text, &a.value)
@@ -139,6 +143,37 @@ impl Elab<'_> {
             }
         }
         Some(self.finish_op(op, inputs, vec![], span, spans))
+    }
+
+    /// `len(list)`, and `positions(list, value)`: where the value stands in the list. A string is
+    /// a list of its characters.
+    fn list_fn(&mut self, name: &str, args: &[ast::Arg], span: Span) -> Val {
+        let vals: Vec<Val> = args.iter().map(|a| self.expr(&a.value)).collect();
+        if vals.iter().any(Val::has_error) {
+            return Val::Error;
+        }
+        let named = args.iter().any(|a| a.name.is_some() || a.inout);
+        let int = |n: usize| Val::int(Expr::int(i64::try_from(n).unwrap_or(i64::MAX)));
+        match (name, vals.as_slice()) {
+            ("len", [list]) if !named && let Some(items) = list.items() => int(items.len()),
+            ("positions", [list, v]) if !named && let Some(items) = list.items() => {
+                let hit = |x: &Val| match (x, v) {
+                    (Val::Str(a), Val::Str(b)) => a == b,
+                    (Val::Bool(a), Val::Bool(b)) => a == b,
+                    (Val::Num(a), Val::Num(b)) => a == b,
+                    _ => false,
+                };
+                let at = items.iter().enumerate().filter(|(_, x)| hit(x));
+                Val::List(at.map(|(i, _)| int(i)).collect())
+            }
+            ("len", _) => {
+                self.error(Code::BadArgs, span, "`len` takes a list or a string: `len(list)`")
+            }
+            _ => {
+                let msg = "`positions` takes a list or a string, and a value: `positions(list, 2)`";
+                self.error(Code::BadArgs, span, msg)
+            }
+        }
     }
 
     /// A function of a dtype, such as `widen(T)`.

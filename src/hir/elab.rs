@@ -58,6 +58,7 @@ pub struct Elab<'p> {
     pub sizes: Option<Env>,
     /// What such a function starts.
     pub recorder: Option<super::steps::Recorder>,
+    pub launches: Vec<super::kernels::LaunchForm>,
     /// Division in an extent must be exact.
     pub exact: bool,
     /// Consts and types are folded here: no tensors.
@@ -94,6 +95,7 @@ impl<'p> Elab<'p> {
             twin: None,
             sizes: None,
             recorder: None,
+            launches: vec![],
             exact: false,
             constant: false,
             conditional: 0,
@@ -289,16 +291,17 @@ impl<'p> Elab<'p> {
         self.exact = false;
         let v = self.in_item(r, |e| e.expr(value));
         (self.constant, self.exact) = was;
-        let v = match v {
-            Val::Num(_) | Val::Bool(_) | Val::Str(_) | Val::Error => v,
-            other => {
-                let msg = format!("const `{}` is {}", name.text, other.what());
-                self.push(
-                    Diagnostic::new(Code::NotConstant, value.span, msg)
-                        .help("a const is an integer, a float, a bool or a string"),
-                )
-            }
-        };
+        let v =
+            match v {
+                Val::Num(_) | Val::Bool(_) | Val::Str(_) | Val::Error => v,
+                Val::List(vs) if vs.iter().all(is_plain) => Val::List(vs),
+                other => {
+                    let msg = format!("const `{}` is {}", name.text, other.what());
+                    self.push(Diagnostic::new(Code::NotConstant, value.span, msg).help(
+                        "a const is an integer, a float, a bool, a string or a list of these",
+                    ))
+                }
+            };
         self.p.consts.borrow_mut().insert(r, Some(v.clone()));
         v
     }
@@ -589,4 +592,9 @@ impl Cx {
             },
         }
     }
+}
+
+/// What a list of a const holds.
+fn is_plain(v: &Val) -> bool {
+    matches!(v, Val::Num(_) | Val::Bool(_) | Val::Str(_) | Val::Error)
 }

@@ -29,6 +29,22 @@ pub struct ParamDecl {
     pub span: Span,
 }
 
+/// A launch, as far as its numbers are the same at every size.
+#[derive(Clone, Debug)]
+pub struct LaunchForm {
+    pub kernel: ItemRef,
+    pub span: Span,
+    /// The options whose numbers are known, with their places; extents that are not given are 1.
+    pub given: Vec<(String, [u32; 3], Span)>,
+}
+
+impl LaunchForm {
+    /// The numbers of an option and its place.
+    pub fn option(&self, name: &str) -> Option<([u32; 3], Span)> {
+        self.given.iter().find(|(n, ..)| n == name).map(|(_, numbers, span)| (*numbers, *span))
+    }
+}
+
 /// What a kernel receives.
 #[derive(Clone, Debug)]
 pub enum ParamType {

@@ -46,6 +46,7 @@ pub static STD: &[(&str, &str)] = &[
 
 struct Loader<'a> {
     sources: &'a dyn Sources,
+    given: &'a [(String, String)],
     map: SourceMap,
     files: Vec<FileInfo>,
     /// Index of each file by resolved path; `None` while it is being read.
@@ -56,18 +57,24 @@ struct Loader<'a> {
 
 /// Reads a program. Diagnostics are in the result.
 pub fn load(sources: &dyn Sources, root: &str) -> Program {
-    load_with(sources, root, &[]).0
+    load_with(sources, root, &Settings::default()).0
 }
 
-/// Reads a program with other values for some consts of the root file, as (name, value) texts.
-/// Gives what is wrong with those beside the program.
-pub fn load_with(
-    sources: &dyn Sources,
-    root: &str,
-    overrides: &[(String, String)],
-) -> (Program, Vec<String>) {
+/// What one command sets in the root file, as (name, text).
+#[derive(Clone, Copy, Default)]
+pub struct Settings<'a> {
+    /// Values of consts.
+    pub consts: &'a [(String, String)],
+    /// Paths of the files that configs are read from.
+    pub configs: &'a [(String, String)],
+}
+
+/// Reads a program with some consts and configs of the root file set otherwise. Gives what is
+/// wrong with those beside the program.
+pub fn load_with(sources: &dyn Sources, root: &str, settings: &Settings) -> (Program, Vec<String>) {
     let mut l = Loader {
         sources,
+        given: settings.configs,
         map: SourceMap::default(),
         files: vec![],
         seen: HashMap::new(),
@@ -86,7 +93,8 @@ pub fn load_with(
         consts: Default::default(),
     };
     // before the bounds of dims are folded, which may use them
-    let wrong = super::overrides::apply(&mut p, overrides);
+    let mut wrong = super::overrides::unknown_configs(&p, settings.configs);
+    wrong.extend(super::overrides::apply(&mut p, settings.consts));
     declare_dims(&mut p);
     (p, wrong)
 }
@@ -220,8 +228,12 @@ impl Loader<'_> {
                     }
                 }
                 ast::ItemKind::Use { path: from, names } => self.use_std(file, &from, names, span),
-                ast::ItemKind::Config { path: name, .. } => {
-                    let target = self.sources.resolve(path, &name.value);
+                ast::ItemKind::Config { name: config, path: name } => {
+                    let given = self.given.iter().find(|(n, _)| file == 0 && *n == config.text);
+                    let target = match given {
+                        Some((_, path)) => path.clone(),
+                        None => self.sources.resolve(path, &name.value),
+                    };
                     let text = self.sources.read(&target);
                     let json = text.and_then(|b| {
                         serde_json::from_slice(&b).map_err(|e| format!("it is no JSON: {e}"))

@@ -3,12 +3,21 @@
 use super::elab::Elab;
 use super::value::{Binding, Tile, Val, Window};
 use crate::base::Span;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Level};
 use crate::graph::{NodeKind, ValueId};
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::dim::{Decision, Expr, VarId, VarInfo, VarKind};
 use crate::types::num::Num;
 use crate::types::ty::TensorTy;
+
+/// What stands behind `in`.
+enum Walked<'a> {
+    Range(Window),
+    Tiles(&'a [ast::Arg]),
+    Items(Vec<Val>),
+    /// An error was reported.
+    Nothing,
+}
 
 impl Elab<'_> {
     pub fn for_loop(
@@ -19,7 +28,28 @@ impl Elab<'_> {
         body: &ast::Block,
         span: Span,
     ) -> Val {
-        let Some((id, start, stop, step, val)) = self.loop_var(var, iter, step) else {
+        let Some((id, start, stop, step, val)) = (match self.walked(iter) {
+            Walked::Items(items) if step.is_none() => {
+                return self.write_out(var, items, body, span);
+            }
+            Walked::Items(_) => {
+                let at = step.map_or(span, |s| s.span);
+                self.error(
+                    Code::BadArgs,
+                    at,
+                    "a list has no `step`: it is walked element by element",
+                );
+                None
+            }
+            Walked::Range(w) => self.loop_var(var, w, step),
+            Walked::Tiles(args) if step.is_none() => self.tile_var(var, args, iter.span),
+            Walked::Tiles(_) => {
+                let at = step.map_or(span, |s| s.span);
+                self.error(Code::BadArgs, at, "`tile` has no `step`: it goes by whole windows");
+                None
+            }
+            Walked::Nothing => None,
+        }) else {
             // the body is still looked at, with a silent variable
             self.in_region(|s| {
                 s.block_frame(|s| {
@@ -85,36 +115,64 @@ impl Elab<'_> {
         });
     }
 
+    /// What a `for` walks.
+    fn walked<'a>(&mut self, iter: &'a ast::Expr) -> Walked<'a> {
+        if let ExprKind::Call { func, args } = &iter.kind
+            && matches!(&func.kind, ExprKind::Path(p) if p.segs.len() == 1 && p.segs[0].text == "tile")
+        {
+            return Walked::Tiles(args);
+        }
+        match self.expr(iter) {
+            Val::Window(w) => Walked::Range(w),
+            Val::Error => Walked::Nothing,
+            v => match v.items() {
+                Some(items) => Walked::Items(items),
+                None => {
+                    let d = Diagnostic::new(
+                        Code::BadArgs,
+                        iter.span,
+                        format!("a `for` walks a range or a list, found {}", v.what()),
+                    )
+                    .help("`for i in 0..n { }` or `for w in tile(n, 64) { }`");
+                    self.push(d);
+                    Walked::Nothing
+                }
+            },
+        }
+    }
+
+    /// A `for` over a list stands for its body once for each element.
+    fn write_out(
+        &mut self,
+        var: &ast::Name,
+        items: Vec<Val>,
+        body: &ast::Block,
+        span: Span,
+    ) -> Val {
+        for item in items {
+            if !self.paste(span) {
+                return Val::Error;
+            }
+            let errors = self.diags.len();
+            self.block_frame(|s| {
+                s.bind_loop_var(var, item);
+                s.block(body)
+            });
+            // what is wrong with one is mostly wrong with all
+            if self.diags.iter().skip(errors).any(|d| d.level == Level::Error) {
+                return Val::Error;
+            }
+        }
+        Val::Unit
+    }
+
     /// The loop's variable, bounds and step, and the value its name has in the body.
     fn loop_var(
         &mut self,
         var: &ast::Name,
-        iter: &ast::Expr,
+        w: Window,
         step: Option<&ast::Expr>,
     ) -> Option<(VarId, Expr, Expr, Expr, Val)> {
-        if let ExprKind::Call { func, args } = &iter.kind
-            && matches!(&func.kind, ExprKind::Path(p) if p.segs.len() == 1 && p.segs[0].text == "tile")
-        {
-            if let Some(s) = step {
-                self.error(Code::BadArgs, s.span, "`tile` has no `step`: it goes by whole windows");
-                return None;
-            }
-            return self.tile_var(var, args, iter.span);
-        }
-        let w = match self.expr(iter) {
-            Val::Window(w) => w,
-            Val::Error => return None,
-            other => {
-                let d = Diagnostic::new(
-                    Code::BadArgs,
-                    iter.span,
-                    format!("a `for` walks a range, found {}", other.what()),
-                )
-                .help("`for i in 0..n { }` or `for w in tile(n, 64) { }`");
-                self.push(d);
-                return None;
-            }
-        };
         let s = match step {
             Some(s) => {
                 let e = self.int_expr(s)?;

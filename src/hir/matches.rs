@@ -59,6 +59,10 @@ impl Elab<'_> {
         }
         if let Some(k) = what.as_int() {
             let i = ranges.iter().position(|(a, b)| *a <= k && k <= *b);
+            if let Some((a, b)) = i.and_then(|i| ranges.get(i)) {
+                let name = self.p.sources.text(value.span);
+                self.record_arm(format!("{name} in {a}..={b}"));
+            }
             return match i.and_then(|i| arms.get(i)) {
                 Some(a) => self.expr(&a.body),
                 None => Val::Error,

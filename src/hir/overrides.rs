@@ -1,4 +1,4 @@
-//! Values that one command gives to consts: `--const NAME=VALUE`.
+//! What one command sets: `--const NAME=VALUE`, `--config NAME=FILE`.
 
 use super::elab::{Cx, Elab};
 use super::value::Val;
@@ -20,7 +20,8 @@ pub(super) fn apply(p: &mut Program, overrides: &[(String, String)]) -> Vec<Stri
             continue;
         }
         let Some((_, item, span)) = consts.iter().find(|(n, _, _)| n == name) else {
-            wrong.push(unknown(name, &consts));
+            let names: Vec<&str> = consts.iter().map(|c| c.0.as_str()).collect();
+            wrong.push(unknown("const", name, &names));
             continue;
         };
         // what the const is now says which kind of value it takes
@@ -56,14 +57,34 @@ fn root_consts(p: &Program) -> Vec<(String, ItemRef, Span)> {
     out
 }
 
-fn unknown(name: &str, consts: &[(String, ItemRef, Span)]) -> String {
-    let names: Vec<&str> = consts.iter().map(|c| c.0.as_str()).collect();
+/// A sentence for each config that is given twice or that the root file does not have.
+pub(super) fn unknown_configs(p: &Program, given: &[(String, String)]) -> Vec<String> {
+    let root = p.files.first().map_or(&[][..], |f| &f.ast.items);
+    let inner = root.iter().flat_map(|i| module_items(i).unwrap_or(&[]));
+    let names: Vec<&str> = root
+        .iter()
+        .chain(inner)
+        .filter(|i| matches!(i.kind, ast::ItemKind::Config { .. }))
+        .filter_map(|i| item_name(&i.kind).map(|n| n.text.as_str()))
+        .collect();
+    let mut wrong = vec![];
+    for (i, (name, _)) in given.iter().enumerate() {
+        if given.iter().take(i).any(|(n, _)| n == name) {
+            wrong.push(format!("config `{name}` is given twice"));
+        } else if !names.contains(&name.as_str()) {
+            wrong.push(unknown("config", name, &names));
+        }
+    }
+    wrong
+}
+
+fn unknown(kind: &str, name: &str, names: &[&str]) -> String {
     let rest = match did_you_mean(name, names.iter().copied()) {
         Some(m) => format!("did you mean `{m}`?"),
         None if names.is_empty() => "it has none".into(),
         None => format!("it has `{}`", names.join("`, `")),
     };
-    format!("the file has no const `{name}`: {rest}")
+    format!("the file has no {kind} `{name}`: {rest}")
 }
 
 /// The value of a text, of the kind the const has; says what was expected otherwise.
@@ -77,6 +98,7 @@ fn value(text: &str, old: &Val) -> Result<Val, &'static str> {
         Val::Num(Num::Float(_)) => float().ok_or("a number"),
         Val::Bool(_) => boolean().ok_or("`true` or `false`"),
         Val::Str(_) => Ok(string()),
+        Val::List(_) => Err("a list, which only the file gives"),
         // a const that uses a dim, or one with an error: the text alone decides
         _ => Ok(int().or_else(float).or_else(boolean).unwrap_or_else(string)),
     }

@@ -17,6 +17,18 @@ const MAX_CALLS: usize = 64;
 const MAX_PASTED: u32 = 1 << 16;
 
 impl Elab<'_> {
+    /// Counts a body that is written out here; false, with an error, where there are too many.
+    pub(super) fn paste(&mut self, span: Span) -> bool {
+        self.pasted = self.pasted.saturating_add(1);
+        if self.pasted == MAX_PASTED + 1 {
+            let msg = format!("more than {MAX_PASTED} calls are pasted into this function");
+            let d = Diagnostic::new(Code::TooDeep, span, msg)
+                .help("calls are pasted where they stand: use a `for` loop");
+            self.push(d);
+        }
+        self.pasted <= MAX_PASTED
+    }
+
     /// Pastes a function: its parameters are bound to the arguments, its body is elaborated here.
     pub fn call_func(
         &mut self,
@@ -38,14 +50,7 @@ impl Elab<'_> {
         if self.calls.len() >= MAX_CALLS {
             return self.error(Code::TooDeep, span, "calls are nested too deeply");
         }
-        self.pasted = self.pasted.saturating_add(1);
-        if self.pasted > MAX_PASTED {
-            if self.pasted == MAX_PASTED + 1 {
-                let msg = format!("more than {MAX_PASTED} calls are pasted into this function");
-                let d = Diagnostic::new(Code::TooDeep, span, msg)
-                    .help("calls are pasted where they stand: use a `for` loop");
-                self.push(d);
-            }
+        if !self.paste(span) {
             return Val::Error;
         }
         let Some(vals) = self.match_params(f, args, span) else { return Val::Error };

@@ -26,6 +26,8 @@ pub struct Steps {
     /// The results, then the parameters that are updated, as the module's graph lists them.
     pub outputs: Vec<Output>,
     pub prepared: Vec<Prepared>,
+    /// The arms of `match` that were taken: `ctx in 1..=64`.
+    pub arms: Vec<String>,
 }
 
 /// One thing that happens on the device.
@@ -88,6 +90,7 @@ pub struct Wanted {
 pub struct Recorder {
     launches: Vec<(usize, Launch)>,
     prepared: Vec<(String, Wanted)>,
+    arms: Vec<String>,
 }
 
 /// Steps that one function may take.
@@ -152,7 +155,7 @@ pub fn steps(p: &Program, func: ItemRef, sizes: &Env) -> Result<Steps, Vec<Diagn
     }
     let graph = e.g;
     let steps = in_order(&graph, rec.launches);
-    Ok(Steps { graph, steps, outputs, prepared })
+    Ok(Steps { graph, steps, outputs, prepared, arms: rec.arms })
 }
 
 fn errors(d: &[Diagnostic]) -> bool {
@@ -327,6 +330,13 @@ impl Elab<'_> {
             rec.prepared.push((id, wanted));
         }
         Some(Val::Tensor(value))
+    }
+
+    /// Keeps the arm of a `match` that was taken.
+    pub fn record_arm(&mut self, text: String) {
+        if let Some(rec) = self.recorder.as_mut().filter(|r| !r.arms.contains(&text)) {
+            rec.arms.push(text);
+        }
     }
 
     /// Keeps a launch that was checked.

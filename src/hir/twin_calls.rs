@@ -38,6 +38,25 @@ fn child_of<'p>(p: &'p Program, module: ItemRef, name: &str) -> Option<(ItemRef,
     Some((r, &p.item(r)?.kind))
 }
 
+/// A twin with the twins that are its children, and theirs.
+pub fn family(p: &Program, twin: ItemRef) -> Vec<ItemRef> {
+    let mut out = vec![twin];
+    let mut next = 0;
+    while let Some(t) = out.get(next).copied() {
+        next += 1;
+        for i in p.item(t).and_then(module_items).unwrap_or(&[]) {
+            let ItemKind::Child { of, .. } = &i.kind else { continue };
+            if let Some(Decl::Item(c)) = p.lookup(t.file, None, of)
+                && module_of(p, c).is_some()
+                && !out.contains(&c)
+            {
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
 /// A twin's child must be a twin of what its module's child is of.
 pub fn check_child(
     p: &Program,
@@ -81,19 +100,21 @@ impl Elab<'_> {
         else {
             return Val::Error;
         };
-        let mut n = None;
+        let (mut n, mut at) = (None, None);
         if let Some(c) = count {
+            let mut got = None;
             self.in_item(mr, |e| {
-                n = e.extent(c);
+                got = e.children(c);
                 Val::Unit
             });
-            if n.is_none() {
-                return Val::Error;
+            match got {
+                Some((e, numbers)) => (n, at) = (Some(e), numbers),
+                None => return Val::Error,
             }
         }
         let mut path = self.cx.instance.path.clone();
         let prefix = from.as_ref().map_or(name.text.clone(), |s| s.value.clone());
-        path.push(Step { prefix, name: name.text.clone(), count: n, index: None });
+        path.push(Step { prefix, name: name.text.clone(), count: n, at, index: None });
         Val::Child(Box::new(Instance { module: Some(twin), path }))
     }
 

@@ -15,7 +15,7 @@ use crate::types::num::Num;
 use crate::types::placement::{Placement, Storage};
 use crate::types::ty::{TensorTy, show_shape};
 
-pub use super::kernels::{KernelDecl, ParamDecl, ParamType, kernel_decls};
+pub use super::kernels::{KernelDecl, LaunchForm, ParamDecl, ParamType, kernel_decls};
 
 /// Checks one twin.
 pub fn check(p: &Program, twin: ItemRef) -> Vec<Diagnostic> {
@@ -48,13 +48,26 @@ pub fn check(p: &Program, twin: ItemRef) -> Vec<Diagnostic> {
         let r = ItemRef { file: twin.file, module: Some(twin.item), item };
         diags.extend(kernels::kernel(p, r).1);
     }
-    for (r, f) in p.funcs(twin) {
-        let of = p.funcs(module).into_iter().find(|(_, m)| m.name.text == f.name.text);
-        if let Some((mr, m)) = of {
-            diags.extend(body(p, r, f, module, mr, m));
-        }
-    }
+    diags.extend(bodies(p, twin, module).into_iter().flat_map(|e| e.diags));
     diags
+}
+
+/// The launches of a twin's own kernels in its functions.
+pub fn launch_forms(p: &Program, twin: ItemRef) -> Vec<LaunchForm> {
+    let Some(module) = super::twin_calls::module_of(p, twin) else { return vec![] };
+    let all = bodies(p, twin, module).into_iter().flat_map(|e| e.launches);
+    all.filter(|l| l.kernel.file == twin.file && l.kernel.module == Some(twin.item)).collect()
+}
+
+/// The functions of a twin, elaborated.
+fn bodies(p: &Program, twin: ItemRef, module: ItemRef) -> Vec<Elab<'_>> {
+    let theirs = p.funcs(module);
+    let own = p.funcs(twin).into_iter();
+    own.filter_map(|(r, f)| {
+        let (mr, m) = theirs.iter().find(|(_, m)| m.name.text == f.name.text)?;
+        Some(body(p, r, f, module, *mr, m))
+    })
+    .collect()
 }
 
 fn boundaries(
@@ -174,14 +187,14 @@ fn children(
 }
 
 /// Elaborates a twin's function with the types of the boundary it implements.
-fn body(
-    p: &Program,
+fn body<'p>(
+    p: &'p Program,
     r: ItemRef,
     f: &ast::Func,
     module: ItemRef,
     mr: ItemRef,
     m: &ast::Func,
-) -> Vec<Diagnostic> {
+) -> Elab<'p> {
     let mut e = Elab::new(p, Cx::of(r), &f.name.text, f.header);
     e.twin = Some(module);
     let mut types: Vec<Option<WrittenType>> = vec![];
@@ -214,7 +227,7 @@ fn body(
         });
     }
     e.twin_result(r, &f.body);
-    e.diags
+    e
 }
 
 impl Elab<'_> {
@@ -264,7 +277,8 @@ impl Elab<'_> {
                 vals.push((ty, v));
             }
         }
-        self.launch_options(l, span);
+        let given = self.launch_options(l, span);
+        self.launches.push(LaunchForm { kernel, span, given });
         self.record_launch(kernel, params, &vals, l, span);
     }
 
@@ -318,7 +332,9 @@ impl Elab<'_> {
         }
     }
 
-    fn launch_options(&mut self, l: &ast::Launch, span: Span) {
+    /// Checks the options, and gives those whose numbers are known.
+    fn launch_options(&mut self, l: &ast::Launch, span: Span) -> Vec<(String, [u32; 3], Span)> {
+        let mut given = vec![];
         const KNOWN: [&str; 5] = ["grid", "block", "smem", "cluster", "cooperative"];
         for o in &l.options {
             let name = o.name.text.as_str();
@@ -354,8 +370,15 @@ impl Elab<'_> {
                 );
                 self.error(Code::BadKernel, o.span, msg);
             }
-            for a in &o.args {
-                if let Some(e) = self.int_expr(&a.value)
+            let mut known = Some([1; 3]);
+            for (i, a) in o.args.iter().enumerate() {
+                let e = self.int_expr(&a.value);
+                let n = e.as_ref().and_then(|e| u32::try_from(e.as_int()?).ok());
+                known = known.zip(n).and_then(|(mut all, n)| {
+                    *all.get_mut(i)? = n;
+                    Some(all)
+                });
+                if let Some(e) = e
                     && self.g.vars.upper(&e).is_some_and(|u| u < 1)
                     && name != "smem"
                 {
@@ -367,6 +390,7 @@ impl Elab<'_> {
                     );
                 }
             }
+            given.extend(known.map(|numbers| (name.to_string(), numbers, o.span)));
         }
         for need in ["grid", "block"] {
             if !l.options.iter().any(|o| o.name.text == need) {
@@ -376,6 +400,7 @@ impl Elab<'_> {
                 self.push(d);
             }
         }
+        given
     }
 
     /// `alloc(f32[M])`, a buffer of the twin.

@@ -52,6 +52,11 @@ impl Elab<'_> {
         let was = std::mem::replace(&mut self.exact, true);
         let v = self.expr(e);
         self.exact = was;
+        self.extent_of(v, e)
+    }
+
+    /// The extent that an expression's value is.
+    pub(super) fn extent_of(&mut self, v: Val, e: &ast::Expr) -> Option<Expr> {
         let i = match v {
             Val::Tensor(_) => {
                 self.error(Code::NotConstant, e.span, "an extent is no data: extents never vary");
@@ -88,6 +93,19 @@ impl Elab<'_> {
         match self.path(p) {
             Val::DType(d) => Some(d),
             Val::Type(t) if t.shape.is_empty() => Some(t.dtype),
+            Val::Str(s) => match DType::parse(&s).or_else(|| DType::of_torch(&s)) {
+                Some(d) => Some(d),
+                None => {
+                    let d = Diagnostic::new(
+                        Code::UnknownName,
+                        p.span,
+                        format!("`{}` is `{s:?}`, which names no dtype", show_path(p)),
+                    )
+                    .help("a dtype has its name here, such as `bf16`, or in PyTorch, `bfloat16`");
+                    self.push(d);
+                    None
+                }
+            },
             Val::Error => {
                 // a misspelt dtype reads as an unknown name: say which dtype was meant
                 if let ([n], Some(d)) = (p.segs.as_slice(), self.diags.last_mut())

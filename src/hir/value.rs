@@ -60,6 +60,8 @@ pub struct Step {
     /// The child's name in its module, for the parameters' names.
     pub name: String,
     pub count: Option<Expr>,
+    /// The numbers of the array's children in the checkpoint, where they do not count from 0.
+    pub at: Option<Vec<i64>>,
     /// The index of the instance; absent until the child is subscripted.
     pub index: Option<Expr>,
 }
@@ -124,6 +126,15 @@ impl Val {
             Val::Error => true,
             Val::Tuple(vs) | Val::List(vs) => vs.iter().any(Val::has_error),
             _ => false,
+        }
+    }
+
+    /// The elements of a list; the characters of a string.
+    pub fn items(&self) -> Option<Vec<Val>> {
+        match self {
+            Val::List(vs) => Some(vs.clone()),
+            Val::Str(s) => Some(s.chars().map(|c| Val::Str(c.to_string())).collect()),
+            _ => None,
         }
     }
 

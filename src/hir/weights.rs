@@ -12,6 +12,7 @@ use crate::graph::{ParamKind, ScopeId};
 use crate::ops::Sub;
 use crate::syntax::ast;
 use crate::types::dim::{Decision, Expr};
+use crate::types::num::Num;
 use crate::types::placement::{Placement, Storage};
 use crate::types::ty::TensorTy;
 
@@ -162,22 +163,49 @@ impl Elab<'_> {
             .help("a module is no part of itself, directly or through its children");
             return self.push(d);
         }
-        let mut n = None;
+        let (mut n, mut at) = (None, None);
         if let Some(c) = count {
             let mut got = None;
             self.in_item(r, |e| {
-                got = e.extent(c);
+                got = e.children(c);
                 Val::Unit
             });
             match got {
-                Some(e) => n = Some(e),
+                Some((e, numbers)) => (n, at) = (Some(e), numbers),
                 None => return Val::Error,
             }
         }
         let mut path = self.cx.instance.path.clone();
         let prefix = from.as_ref().map_or(name.text.clone(), |s| s.value.clone());
-        path.push(Step { prefix, name: name.text.clone(), count: n, index: None });
+        path.push(Step { prefix, name: name.text.clone(), count: n, at, index: None });
         Val::Child(Box::new(Instance { module: Some(module), path }))
+    }
+
+    /// The extent of an array of children: how many there are, or a list of their numbers in the
+    /// checkpoint.
+    pub(super) fn children(&mut self, count: &ast::Expr) -> Option<(Expr, Option<Vec<i64>>)> {
+        let was = std::mem::replace(&mut self.exact, true);
+        let v = self.expr(count);
+        self.exact = was;
+        let Val::List(vs) = v else { return Some((self.extent_of(v, count)?, None)) };
+        let mut numbers = vec![];
+        for v in vs {
+            let k = match v {
+                Val::Num(Num::Int(e)) => e.as_int(),
+                Val::Error => return None,
+                _ => None,
+            };
+            match k {
+                Some(k) if k >= 0 && !numbers.contains(&k) => numbers.push(k),
+                _ => {
+                    let msg = "the numbers of children in a checkpoint are distinct integers, none negative";
+                    self.error(Code::BadArgs, count.span, msg);
+                    return None;
+                }
+            }
+        }
+        let n = i64::try_from(numbers.len()).ok()?;
+        Some((Expr::int(n), Some(numbers)))
     }
 
     /// Whether a module is `end`, or has it among its children, or theirs.
@@ -297,14 +325,16 @@ impl Elab<'_> {
     }
 }
 
-/// The checkpoint key: prefixes of the children, `{}` for each index, then the weight's own.
+/// The checkpoint key: prefixes of the children, `{}` for each index or `{1,3}` where the children
+/// have these numbers, then the weight's own.
 fn full_key(path: &[Step], own: &str) -> String {
     let mut out = String::new();
     for s in path {
         out.push_str(&s.prefix);
         out.push('.');
         if s.count.is_some() {
-            out.push_str("{}.");
+            let numbers: Vec<String> = s.at.iter().flatten().map(ToString::to_string).collect();
+            out += &format!("{{{}}}.", numbers.join(","));
         }
     }
     out + own

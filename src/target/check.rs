@@ -193,6 +193,7 @@ fn finish(
         name,
         architecture: arch,
         architecture_name: draft.name,
+        ptx_version: draft.ptx_version,
         levels: draft.levels,
         grid,
         units,

@@ -18,6 +18,8 @@ pub(super) type Named<T> = BTreeMap<String, T>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
     pub name: String,
+    /// The latest version of PTX, as major * 10 + minor.
+    pub ptx_version: Option<Datum<u64>>,
     pub levels: Vec<Level>,
     pub units: Named<UnitDraft>,
     pub storages: Named<StorageDraft>,
@@ -67,6 +69,7 @@ const ALIGNS: [&str; 2] = ["plain", "swizzle"];
 /// Reads the sections of a document over what `draft` already holds: a fact of this document
 /// replaces one of the same path.
 pub(super) fn sections(r: &mut Reader, t: &mut Table, draft: &mut Draft) {
+    draft.ptx_version = fact(r, t, "ptx_version", &["tenth"]).or(draft.ptx_version.take());
     if let Some(units) = t.table(r, "units") {
         for_names(r, &units, |r, name, t| unit(r, name, t, draft));
     }

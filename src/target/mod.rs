@@ -143,6 +143,7 @@ pub struct Target {
     name: String,
     architecture: String,
     architecture_name: String,
+    ptx_version: Option<Datum<u64>>,
     levels: Vec<Level>,
     grid: usize,
     units: Vec<Unit>,
@@ -214,6 +215,11 @@ impl Target {
     /// The architecture's name for people.
     pub fn architecture_name(&self) -> &str {
         &self.architecture_name
+    }
+
+    /// The latest version of PTX that the driver takes, as major * 10 + minor.
+    pub fn ptx_version(&self) -> Option<&Fact<u64>> {
+        self.ptx_version.as_ref()?.known()
     }
 
     /// Coarse to fine; at least one.
@@ -429,6 +435,7 @@ impl Target {
     /// [`Target::instructions`].
     pub fn facts(&self) -> Vec<FactRow> {
         let mut rows = vec![];
+        rows.extend(self.ptx_version.iter().map(|d| FactRow::new("ptx_version".into(), d)));
         for l in &self.levels {
             let path = format!("levels.{}", l.name);
             rows.extend(l.size.iter().map(|d| FactRow::new(format!("{path}.size"), d)));

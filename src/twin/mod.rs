@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod device;
 pub mod faults;
 pub mod host;
+pub mod image;
 pub mod job;
 pub mod plan;
 pub mod worker;

@@ -23,6 +23,8 @@ pub struct Plan {
     pub outputs: Vec<Place>,
     /// What each buffer of the job holds.
     pub types: Vec<OutTy>,
+    /// The arms of `match` that the sizes choose.
+    pub arms: Vec<String>,
 }
 
 /// Where a result lies.
@@ -95,7 +97,7 @@ pub fn plan(
         }
         outputs.push(Place { name: o.name.clone(), dtype: ty.dtype, shape, buffer, offset });
     }
-    Ok(Plan { job: b.job, outputs, types: b.types })
+    Ok(Plan { job: b.job, outputs, types: b.types, arms: s.arms.clone() })
 }
 
 struct Build<'a> {

@@ -71,6 +71,19 @@ impl DType {
         DType::ALL.into_iter().find(|d| d.name() == name)
     }
 
+    /// The dtype that PyTorch and the configs of checkpoints call so.
+    pub fn of_torch(name: &str) -> Option<DType> {
+        Some(match name {
+            "float64" => DType::F64,
+            "float32" => DType::F32,
+            "float16" => DType::F16,
+            "bfloat16" => DType::Bf16,
+            "float8_e4m3fn" => DType::F8e4m3,
+            "float8_e5m2" => DType::F8e5m2,
+            _ => return None,
+        })
+    }
+
     /// Bits that one element takes in storage.
     pub fn bits(self) -> u64 {
         match self {

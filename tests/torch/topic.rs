@@ -131,8 +131,8 @@ impl Topic {
             let lines: Vec<String> = d.iter().map(|d| render_short(d, s.sources())).collect();
             lines.join("\n")
         };
-        if !s.wrong_consts.is_empty() {
-            return Err(s.wrong_consts.join("\n"));
+        if !s.wrong_settings.is_empty() {
+            return Err(s.wrong_settings.join("\n"));
         }
         let (module, func) = match c.module.as_str() {
             "" => (c.func.clone(), None),

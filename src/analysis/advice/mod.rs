@@ -37,7 +37,7 @@ use super::{footprint, roofline};
 use crate::ops::facts::Resource;
 
 pub use text::long;
-pub(super) use text::short;
+pub(super) use text::{next, short};
 
 /// A place with its part in a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -204,13 +204,38 @@ pub(super) fn advise(
     let p = Program { cx, ops, live, launches, capacity, bound };
     let mut out: Vec<Finding> = vec![];
     for r in RULES {
-        out.extend((r.find)(&p).into_iter().map(|d| finding(&p, r, d)));
+        out.extend(merged((r.find)(&p)).into_iter().map(|d| finding(&p, r, d)));
     }
     out.retain(|f| matters(&p, f));
     let time = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, |s| s.ps);
     let eased = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, |s| s.resource_ps);
     let bytes = |f: &Finding| f.bytes.as_ref().map_or(0, |b| b.read + b.write);
     out.sort_by_key(|f| (!f.blocking, Reverse(time(f)), Reverse(eased(f)), Reverse(bytes(f))));
+    out
+}
+
+/// Findings that say the same of several places are one.
+fn merged(all: Vec<Draft>) -> Vec<Draft> {
+    let mut out: Vec<Draft> = vec![];
+    for d in all {
+        let same = |o: &&mut Draft| {
+            (&o.what, &o.edit, o.beyond, o.blocking) == (&d.what, &d.edit, d.beyond, d.blocking)
+                && o.bytes.as_ref().map(|b| &b.of) == d.bytes.as_ref().map(|b| &b.of)
+                && o.sites != d.sites
+        };
+        match out.iter_mut().find(same) {
+            Some(o) => {
+                o.sites.extend(d.sites);
+                o.edits.extend(d.edits);
+                o.is = o.is.and(d.is);
+                if let (Some(a), Some(b)) = (&mut o.bytes, &d.bytes) {
+                    a.read += b.read;
+                    a.write += b.write;
+                }
+            }
+            None => out.push(d),
+        }
+    }
     out
 }
 

@@ -15,7 +15,8 @@ pub(super) static RULE: Rule = Rule {
     means: "One op reads, over all positions of the grid and all its trips, at least twice as many \
             bytes of `gmem` as there are distinct ones, and what is read again is at least a quarter \
             of all `gmem` traffic.",
-    size: "Bytes read less the distinct ones. A cache between the units and `gmem` gives most of \
+    size: "The bytes that the named edit does not read: with one load for n positions, all but an \
+           n-th; with twice the tile, half. A cache between the units and `gmem` gives most of \
            them, so the bound counts them on that cache only.",
     remedy: "Share a load among the positions that need it (a cluster with multicast), or give each \
              position a larger tile: twice the tile along one axis halves the loads of the other.",
@@ -54,13 +55,15 @@ fn draft(p: &Program, a: &Access, all: u128) -> Option<Draft> {
     if !by.is_empty() {
         what.push_str(&format!(": positions along {} load the same part", by.join(", ")));
     }
-    let mut d = Draft::new(what, edit(p, &axes, times));
-    d.bytes = Some(Bytes { of: "gmem".into(), read: excess, write: 0 });
+    let (share, edit) = edit(p, &axes, &value, times);
+    let left = a.e.total.div_ceil(share.max(1)).max(distinct);
+    let mut d = Draft::new(what, edit);
+    d.bytes = Some(Bytes { of: "gmem".into(), read: a.e.total - left, write: 0 });
     d.is = match print.record.read_is {
         Certainty::Exact => Certainty::Exact,
         _ => Certainty::UpperBound,
     };
-    d.edits = vec![Edit::Scale { op: a.op, entry: a.entry, num: distinct, den: a.e.total }];
+    d.edits = vec![Edit::Scale { op: a.op, entry: a.entry, num: left, den: a.e.total }];
     Some(d.spot(o.op.node.span, format!("{} loads it", op_name(o))))
 }
 
@@ -91,29 +94,36 @@ fn idle_axes(p: &Program, a: &Access) -> Vec<AxisId> {
     o.run.active.iter().filter(wide).filter(|x| !uses(x)).copied().collect()
 }
 
-fn edit(p: &Program, axes: &[AxisId], times: u128) -> String {
+/// The edit to try, and by what it divides the loads.
+fn edit(p: &Program, axes: &[AxisId], value: &str, times: u128) -> (u128, String) {
     let groups = p.cx.machine.target.map(|t| t.instructions()).unwrap_or_default();
     let most = groups.iter().filter(|i| i.kind == InstructionKind::Group);
     let most = most.filter_map(|i| i.max_group).max();
+    let half = times.div_ceil(2);
     match (axes.first(), most) {
         (Some(a), Some(n)) => {
-            let n = u128::from(n).min(p.cx.extent(*a));
-            format!(
-                "let {n} positions along {} share one load ({n} times less), or double the tile \
-                 along it ({} loads instead of {times})",
-                p.cx.graph.meshes.axis_name(*a),
-                times.div_ceil(2),
+            let (n, along) = (u128::from(n).min(p.cx.extent(*a)), p.cx.graph.meshes.axis_name(*a));
+            let edit = format!(
+                "let {n} positions along {along} share one load of {value} ({n} times less); twice \
+                 the tile along it would halve the loads ({half} instead of {times})"
+            );
+            (n, edit)
+        }
+        (Some(a), None) => {
+            let along = p.cx.graph.meshes.axis_name(*a);
+            (
+                2,
+                format!(
+                    "double the tile along {along}: {half} loads of {value} instead of {times}"
+                ),
             )
         }
-        (Some(a), None) => format!(
-            "double the tile along {}: {} loads instead of {times}",
-            p.cx.graph.meshes.axis_name(*a),
-            times.div_ceil(2)
-        ),
-        (None, _) => format!(
-            "double the tile along the axis that the value does not have: {} loads instead of \
-             {times}",
-            times.div_ceil(2)
+        (None, _) => (
+            2,
+            format!(
+                "double the tile along the axis that {value} does not have: {half} loads of it \
+                 instead of {times}"
+            ),
         ),
     }
 }

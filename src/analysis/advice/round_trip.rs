@@ -7,6 +7,7 @@ use super::look::{Access, accesses, buffer, caller, name, op_name, persistent};
 use super::{Draft, Edit, Program, Rule, bytes_of};
 use crate::analysis::record::Certainty;
 use crate::graph::{Def, ParamKind, ValueId};
+use crate::target::InstructionKind;
 use crate::types::placement::{AxisSplit, Storage};
 use crate::types::ty::TensorTy;
 
@@ -19,8 +20,11 @@ pub(super) static RULE: Rule = Rule {
             they share, no block needs another (of two contractions, only where the cut divides \
             all their operands), or one position can hold what they hand over.",
     size: "All bytes written plus all bytes read. Exact where each reading position uses what the \
-           same position wrote; otherwise an upper bound, for positions must then exchange parts.",
-    remedy: "Put both in one mesh and hand the value over in `rmem` or `smem`.",
+           same position wrote; otherwise an upper bound, for positions must then exchange parts. \
+           An upper bound too where one mesh over ops outside meshes has fewer positions than units.",
+    remedy: "Put both in one mesh and hand the value over in `rmem` or `smem`. Where two launches \
+             split it differently, the edit says how many positions wrote what one reads: they can \
+             hand it over within a group of positions that reach each other's memory.",
     find,
 };
 
@@ -89,7 +93,10 @@ fn between(p: &Program, root: ValueId, writes: &[&Access], reads: &[&Access]) ->
         return Draft::new(what, String::new());
     };
     let same = writes.iter().all(|w| reads.iter().all(|r| alike(p, w, r)));
-    let (from, to) = (label(w), label(r));
+    let (mut from, mut to) = (label(w), label(r));
+    if from == to {
+        (from, to) = (format!("the earlier {from}"), format!("the later {to}"));
+    }
     let loose = matches!(place(p, w), Group::Op(_));
     let edit = match same {
         _ if loose => format!("do {from} in {to}, on the part of {what} that each position reads"),
@@ -99,10 +106,7 @@ fn between(p: &Program, root: ValueId, writes: &[&Access], reads: &[&Access]) ->
         true => {
             format!("fuse {from} with {to}: both split {what} alike, so it can stay where it is")
         }
-        false => format!(
-            "fuse {from} with {to}: they split {what} differently, so give the reader the writer's \
-             split, or let positions exchange parts"
-        ),
+        false => exchange(p, &what, (w, &from), (r, &to)),
     };
     let mut d = Draft::new(format!("{what} is written by {from} and read again by {to}"), edit);
     d.is = if same { Certainty::Exact } else { Certainty::UpperBound };
@@ -117,17 +121,90 @@ fn between(p: &Program, root: ValueId, writes: &[&Access], reads: &[&Access]) ->
     d
 }
 
+/// What two launches can do that split a value differently: positions that hand each other parts
+/// must be in one group of the target, or wait for the whole grid.
+fn exchange(p: &Program, what: &str, w: (&Access, &str), r: (&Access, &str)) -> String {
+    let ((w, from), (r, to)) = (w, r);
+    let level = p.cx.machine.level(p.cx.machine.grid);
+    let groups = p.cx.machine.target.map(|t| t.instructions()).unwrap_or_default();
+    let groups = groups.iter().filter(|i| i.kind == InstructionKind::Group);
+    let group = groups.filter_map(|i| Some((u128::from(i.max_group?), &i.level))).max();
+    let meet = |n: u128| format!("a {level} of {to} reads what {n} {level}s of {from} wrote");
+    let fused = format!(
+        "`#[fuse]` saves the launch between them, and {what} still goes through gmem or its cache"
+    );
+    match (writers(p, w, r), group) {
+        (Some(0 | 1), _) => format!(
+            "fuse {from} with {to} and give the reader the writer's split: a {level} of {to} reads \
+             only what one {level} of {from} wrote"
+        ),
+        (Some(n), Some((most, group))) if n <= most => format!(
+            "run {from} and {to} as one launch with groups of {n} {level}s, each in a {group}: {}, \
+             and can get it from them",
+            meet(n)
+        ),
+        (Some(n), Some((most, group))) => format!(
+            "{}, more than the {most} of a {group}: split {what} so that fewer write what one \
+             reads; {fused}",
+            meet(n)
+        ),
+        (Some(n), None) => format!(
+            "{}: give the reader the writer's split and complete the result; {fused}",
+            meet(n)
+        ),
+        (None, _) => format!(
+            "fuse {from} with {to}: they split {what} differently, so give the reader the writer's \
+             split, or let positions exchange parts; {fused}"
+        ),
+    }
+}
+
+/// How many grid positions wrote what one position reads, where the tiles say it: parts of one
+/// whole value, or windows of which the larger is so many of the smaller.
+fn writers(p: &Program, w: &Access, r: &Access) -> Option<u128> {
+    let once = |a: &&Access| {
+        p.ops.get(a.op).is_some_and(|o| o.run.trips.by(|_| true).values().all(|n| *n == 1))
+    };
+    if ![w, r].iter().all(once) {
+        return None;
+    }
+    let (a, b) = (tile(p, w)?, tile(p, r)?);
+    let span = p.ops.get(w.op)?.op.node.span;
+    if whole(p, w, a) && whole(p, r, b) && a.shape == b.shape {
+        let keep = |x| p.cx.rank(x) <= p.cx.machine.grid;
+        let local = |ty: &TensorTy| -> Option<Vec<u128>> {
+            let shape = p.cx.shape(ty, span).ok()?.into_iter().zip(&ty.place.axes);
+            Some(shape.map(|(n, s)| p.cx.axis_local(s, n, &keep)).collect())
+        };
+        let parts = local(b)?.into_iter().zip(local(a)?);
+        return Some(parts.map(|(r, w)| r.div_ceil(w.max(1))).product());
+    }
+    let (wrote, reads) = (w.e.local, r.e.local);
+    match (reads.checked_rem(wrote), wrote.checked_rem(reads)) {
+        (Some(0), _) if reads > wrote => Some(reads / wrote),
+        (_, Some(0)) if wrote > reads => Some(1),
+        _ => None,
+    }
+}
+
+/// What a position writes to a value, or makes of what it reads.
+fn tile<'p>(p: &'p Program, a: &Access) -> Option<&'p TensorTy> {
+    let node = p.ops.get(a.op)?.op.node;
+    let v = if a.read { node.outputs.first() } else { node.inputs.last() };
+    v.map(|v| p.cx.graph.ty(*v))
+}
+
+/// Whether a tile is all of the value, split over positions.
+fn whole(p: &Program, a: &Access, tile: &TensorTy) -> bool {
+    p.cx.graph.ty(a.value).shape == tile.shape
+}
+
 /// Whether each grid position reads what it wrote: the tiles on both sides have one split over the
 /// grid.
 fn alike(p: &Program, w: &Access, r: &Access) -> bool {
-    let tile = |a: &Access| {
-        let node = p.ops.get(a.op)?.op.node;
-        let v = if a.read { node.outputs.first() } else { node.inputs.last() };
-        v.map(|v| p.cx.graph.ty(*v))
-    };
-    let (Some(a), Some(b)) = (tile(w), tile(r)) else { return false };
-    let whole = p.cx.graph.ty(w.value).shape == a.shape && p.cx.graph.ty(r.value).shape == b.shape;
-    whole && a.shape == b.shape && grid_split(p, a) == grid_split(p, b)
+    let (Some(a), Some(b)) = (tile(p, w), tile(p, r)) else { return false };
+    let all = whole(p, w, a) && whole(p, r, b);
+    all && a.shape == b.shape && grid_split(p, a) == grid_split(p, b)
 }
 
 /// By axis, its factors with the level and extent of the mesh axes over the grid; what is finer is
@@ -194,6 +271,10 @@ fn together(p: &Program, c: &Cluster, by: &BTreeMap<ValueId, Vec<Access>>) -> Op
              into `smem`, and write only its results to gmem"
         ),
     );
+    // on fewer positions than units a mesh has bounds that ops of the whole device have not
+    if units.is_some_and(|u| blocks < u128::from(u.value)) {
+        d.is = Certainty::UpperBound;
+    }
     d.bytes = bytes_of(p, "gmem", &edits);
     d.edits = edits;
     for v in values.iter().take(8) {

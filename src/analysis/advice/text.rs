@@ -7,6 +7,20 @@ use crate::analysis::record::{Analysis, Certainty};
 use crate::analysis::units::{bytes, percent, time};
 use crate::base::SourceMap;
 
+/// The first finding as the answer to what is to be done, if it frees the program to run or takes
+/// time off the bound.
+pub fn next(a: &Analysis) -> Option<Vec<String>> {
+    let f = a.advice.first()?;
+    let gives = f.saves.as_ref().is_some_and(|s| s.ps.num > 0);
+    (f.blocking || gives)
+        .then(|| vec![format!("next ({}): {}", f.kind, f.edit), format!("  gives: {}", gain(f))])
+}
+
+/// What the edit of a finding gives.
+fn gain(f: &Finding) -> String {
+    if f.blocking { "the program runs; it does not as it is".into() } else { worth(f) }
+}
+
 /// The first findings, a line or two each.
 pub fn short(a: &Analysis, rows: usize) -> Vec<String> {
     let mut out = vec![];
@@ -56,16 +70,16 @@ fn worth(f: &Finding) -> String {
     if f.blocking {
         parts.push("does not run as it is".to_string());
     }
-    parts.extend(f.saves.as_ref().map(saving));
-    parts.extend(f.bytes.as_ref().map(amount));
+    let up_to = if f.is == Certainty::Exact { "" } else { "up to " };
+    parts.extend(f.saves.as_ref().map(|s| saving(s, up_to)));
+    parts.extend(f.bytes.as_ref().map(|b| format!("{up_to}{}", amount(b))));
     if parts.is_empty() {
         return "no time or bytes that the bound counts".into();
     }
-    let mark = if f.is == Certainty::Exact { "" } else { " upper_bound" };
-    format!("{}{mark}", parts.join("; "))
+    parts.join("; ")
 }
 
-fn saving(s: &Saving) -> String {
+fn saving(s: &Saving, up_to: &str) -> String {
     let (t, share) = (time(s.ps.as_f64()), percent(s.share.as_f64()));
     let resource = s.resource.as_deref().unwrap_or("nothing rated");
     match (s.ps.num, s.beyond) {
@@ -74,13 +88,16 @@ fn saving(s: &Saving) -> String {
             _ => {
                 let t = time(s.resource_ps.as_f64());
                 let way = if beyond { "more" } else { "less" };
-                format!("0 ns of the bound: not on the critical resource ({t} {way} {resource})")
+                format!(
+                    "0 ns of the bound: not on the critical resource ({up_to}{t} {way} {resource})"
+                )
             }
         },
         (_, true) => format!("{t} of {resource} that the bound does not count ({share} of it)"),
         (_, false) => {
             let then = time(s.bound_ps.as_f64());
-            format!("{t} off the bound ({share}), which becomes {then}")
+            let more = if up_to.is_empty() { "" } else { " at best" };
+            format!("{up_to}{t} off the bound ({share}), which becomes {then}{more}")
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::look::op_name;
 use super::{Draft, Edit, Program, Rule};
-use crate::analysis::cost::{Key, OpCost};
+use crate::analysis::cost::{Key, OpCost, by_hand};
 use crate::analysis::record::Certainty;
 use crate::analysis::units::{count, percent};
 use crate::ops::Call;
@@ -15,12 +15,15 @@ pub(super) static MATRIX: Rule = Rule {
     kind: "matrix-unit",
     title: "a contraction does not use the matrix unit, or not all of it",
     means: "No matrix rate of the target takes the operands' dtype, so the multiply-adds run on \
-            scalar units; or the tile of a position is no multiple of any shape that its matrix \
-            instructions take, so that a part of each is padding.",
+            scalar units; or a placement splits the product finer than the positions that issue \
+            a matrix instruction together, so that each has a small product of its own; or the \
+            tile of a position is no multiple of any shape that its matrix instructions take, so \
+            that a part of each is padding.",
     size: "For a dtype: the bound with the work in the widest dtype that the unit takes, which \
-           rounds otherwise. For a shape: the padded tile over the tile; the bound takes the full \
-           rate and does not count it.",
-    remedy: "Cast the operands, or choose a tile of the named multiple.",
+           rounds otherwise. For a split: the bound with the work on the matrix unit. For a shape: \
+           the padded tile over the tile; the bound takes the full rate and does not count it.",
+    remedy: "Cast the operands; leave the product whole over the finest level, for the instruction \
+             spreads it itself; or choose a tile of the named multiple.",
     find: matrix,
 };
 
@@ -36,7 +39,8 @@ pub(super) static SCALAR: Rule = Rule {
 
 fn matrix(p: &Program) -> Vec<Draft> {
     let all = p.ops.iter().enumerate().filter(|(_, o)| o.op.op.contraction());
-    all.filter_map(|(i, o)| dtype(p, i, o).or_else(|| shape(p, i, o))).collect()
+    let why = |(i, o)| dtype(p, i, o).or_else(|| split(p, i, o)).or_else(|| shape(p, i, o));
+    all.filter_map(why).collect()
 }
 
 /// The matrix work of an op: its entry and dtype.
@@ -66,6 +70,33 @@ fn dtype(p: &Program, op: usize, o: &OpCost) -> Option<Draft> {
     );
     f.edits = vec![Edit::Unit { op, entry, to: Resource::Tensor(*to) }];
     Some(f.spot(o.op.node.span, format!("{d} x {d}")))
+}
+
+/// A product that its placement splits finer than any matrix instruction takes.
+fn split(p: &Program, op: usize, o: &OpCost) -> Option<Draft> {
+    let (entry, d) = o.entries.iter().enumerate().find_map(|(i, e)| Some((i, e.by_hand?)))?;
+    let axes = by_hand(p.cx, o);
+    let level = p.cx.machine.level(p.cx.rank(*axes.first()?));
+    let names: Vec<String> =
+        axes.iter().map(|a| format!("`{}`", p.cx.graph.meshes.axis_name(*a))).collect();
+    let names = names.join(" and ");
+    let Key::Work(unit) = o.entries.get(entry)?.key else { return None };
+    let mut f = Draft::new(
+        format!(
+            "{} is split over {names}, so that each {level} multiplies for itself, on `{}`",
+            op_name(o),
+            unit.name()
+        ),
+        format!(
+            "leave the operands and the product whole over {names}: an instruction of `{}` spreads \
+             them over the {level}s itself",
+            Resource::Tensor(d).name()
+        ),
+    );
+    // a multiply-add is one operation of a scalar unit and two of the matrix unit
+    let to = Resource::Tensor(d);
+    f.edits = vec![Edit::Unit { op, entry, to }, Edit::Scale { op, entry, num: 2, den: 1 }];
+    Some(f.spot(o.op.node.span, format!("split over {names}")))
 }
 
 /// A size with the least padding: the padded extent.

@@ -108,8 +108,8 @@ pub fn roofline(a: &Analysis, target: &Target) -> Result<String, String> {
     let rate = |name: &str| target.rate_or_reason(RateSet::Peak, name).map(|f| f.value);
     let band = rate("gmem")?;
     let mut roofs: Vec<Roof> = vec![];
-    let work = a.costs.work.iter().map(|w| w.resource.as_str());
-    for r in work.filter(|r| r.starts_with("tensor.") || r.starts_with("fma.")) {
+    // whatever the target rates of what the program does
+    for r in a.costs.work.iter().map(|w| w.resource.as_str()) {
         if let Ok(per_s) = rate(r) {
             roofs.push(Roof { resource: r.to_string(), per_s });
         }
@@ -126,7 +126,8 @@ pub fn roofline(a: &Analysis, target: &Target) -> Result<String, String> {
             .filter_map(|w| {
                 Some((w.amount.total, roofs.iter().find(|r| r.resource == w.resource)?))
             })
-            .max_by_key(|(n, _)| *n);
+            // what takes it longest
+            .max_by(|(n, x), (m, y)| (*n as f64 / x.per_s).total_cmp(&(*m as f64 / y.per_s)));
         let Some((n, roof)) = most.filter(|(n, _)| *n > 0) else { continue };
         if bytes == 0 {
             still += 1;
@@ -149,6 +150,7 @@ pub fn roofline(a: &Analysis, target: &Target) -> Result<String, String> {
     if dots.is_empty() {
         return Err("no op both computes on a rated unit and moves bytes at gmem".into());
     }
+    roofs.retain(|r| dots.iter().any(|d| d.4 == r.resource));
     let ridge = |r: &Roof| r.per_s / band;
     let xs = dots.iter().map(|d| d.0).chain(roofs.iter().flat_map(|r| [ridge(r), ridge(r) * 8.0]));
     let ys = dots.iter().map(|d| d.1).chain(roofs.iter().map(|r| r.per_s));

@@ -18,6 +18,7 @@
 
 mod bound;
 mod steps;
+mod touched;
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -7,6 +7,7 @@ use super::super::cx::Cx;
 use super::super::record::{Certainty, LaunchRecord};
 use super::super::window::{self, Over, Use};
 use super::super::{footprint, sum};
+use super::touched::{Piece, Touched};
 use super::{Between, FUEL, Held, Item, Key, ReuseRow, STEPS, bytes, inside_mesh, key, trips};
 use crate::graph::ValueId;
 use crate::types::dim::VarId;
@@ -16,14 +17,6 @@ type Coords = Vec<(VarId, i64, i64)>;
 
 /// What was not touched before; and parts that were, with their distance and the step.
 type Found = (Set, Vec<(Set, u128, usize)>);
-
-/// What was last touched in one step.
-struct Piece {
-    step: usize,
-    key: Key,
-    set: Set,
-    bytes: u128,
-}
 
 #[derive(Clone, Copy, PartialEq)]
 struct Tag {
@@ -40,7 +33,7 @@ struct Tally {
     missed: u128,
 }
 
-/// The walk over the steps, with the least recently used first in `pieces`.
+/// The walk over the steps.
 pub(super) struct Steps<'a> {
     cx: &'a Cx<'a>,
     launches: &'a [LaunchRecord],
@@ -51,7 +44,7 @@ pub(super) struct Steps<'a> {
     step: usize,
     tags: Vec<Tag>,
     tag: Tag,
-    pieces: Vec<Piece>,
+    touched: Touched,
     written: BTreeMap<Key, Set>,
     found: BTreeMap<(ValueId, Between), Tally>,
     /// Bytes read by buffer, what positions share in one step counted once.
@@ -79,7 +72,7 @@ impl<'a> Steps<'a> {
             step: 0,
             tags: vec![],
             tag: Tag { group: 0, wave: 0 },
-            pieces: vec![],
+            touched: Touched::default(),
             written: BTreeMap::new(),
             found: BTreeMap::new(),
             once: BTreeMap::new(),
@@ -265,14 +258,15 @@ impl<'a> Steps<'a> {
         }
         for (key, [read, write]) in touched {
             let all = read.union(&write, &mut self.fuel)?;
-            for p in self.pieces.iter_mut().filter(|p| p.key == key) {
-                p.set = p.set.subtract(&all, &mut self.fuel)?;
-                p.bytes = bytes(self.cx, key, &p.set);
-            }
-            let size = bytes(self.cx, key, &all);
-            self.pieces.push(Piece { step: self.step, key, set: all, bytes: size });
+            let (cx, fuel) = (self.cx, &mut self.fuel);
+            self.touched.shrink(key, |set| {
+                let left = set.subtract(&all, fuel)?;
+                let size = bytes(cx, key, &left);
+                Ok((left, size))
+            })?;
+            let size = bytes(cx, key, &all);
+            self.touched.push(key, Piece { step: self.step, set: all, bytes: size });
         }
-        self.pieces.retain(|p| p.bytes > 0);
         Ok(())
     }
 
@@ -287,29 +281,24 @@ impl<'a> Steps<'a> {
             // no key of a real buffer names itself as its view
             let key = (u.root, Some(u.root));
             let (set, bytes) = (Set::default(), u.bytes);
-            self.pieces.push(Piece { step: self.step, key, set, bytes });
+            self.touched.push(key, Piece { step: self.step, set, bytes });
         }
     }
 
     /// Takes what was touched before away from a set, the latest first, with the distance of each
     /// part and where it was touched.
     fn before(&mut self, key: Key, set: &Set) -> Result<Found, Inexact> {
-        let (mut rest, mut found, mut distance) = (set.clone(), vec![], 0u128);
-        let mut at = self.pieces.len();
-        while at > 0 && !rest.is_empty() {
-            let step = self.pieces.get(at - 1).map_or(0, |p| p.step);
-            let from = self.pieces.iter().take(at).position(|p| p.step == step).unwrap_or(0);
-            let here = self.pieces.get(from..at).unwrap_or_default();
-            distance += here.iter().map(|p| p.bytes).sum::<u128>();
-            for p in here.iter().filter(|p| p.key == key) {
-                let left = rest.subtract(&p.set, &mut self.fuel)?;
-                if left.size() < rest.size() {
-                    let part = rest.subtract(&left, &mut self.fuel)?;
-                    found.push((part, distance, step));
-                    rest = left;
-                }
+        let (mut rest, mut found) = (set.clone(), vec![]);
+        for p in self.touched.of(key).iter().rev() {
+            if rest.is_empty() {
+                break;
             }
-            at = from;
+            let left = rest.subtract(&p.set, &mut self.fuel)?;
+            if left.size() < rest.size() {
+                let part = rest.subtract(&left, &mut self.fuel)?;
+                found.push((part, self.touched.since(p.step), p.step));
+                rest = left;
+            }
         }
         Ok((rest, found))
     }

@@ -1,7 +1,7 @@
 //! Figures that an independent tool prints for the same programs, where the definitions agree.
 
 use super::build::*;
-use crate::analysis::{Analysis, Options, analyze, refusals, text};
+use crate::analysis::{Analysis, Options, Show, analyze, refusals, text};
 use crate::base::SourceMap;
 use crate::graph::{Graph, ValueId};
 use crate::types::dim::{Env, Expr};
@@ -12,9 +12,11 @@ use crate::types::ty::TensorTy;
 fn run(g: &Graph) -> Analysis {
     let t = h200();
     let a = analyze(g, &Env::default(), Some(&t), &Options::default()).unwrap();
-    let report = text(&a, &SourceMap::default(), false);
+    let report = text(&a, &SourceMap::default(), Show::all());
     assert!(report.lines().count() < 40, "{report}");
-    assert!(text(&a, &SourceMap::default(), true).lines().count() >= 5);
+    assert!(
+        text(&a, &SourceMap::default(), Show { full: true, ..Show::all() }).lines().count() >= 5
+    );
     serde_json::to_string(&a).unwrap();
     a
 }

@@ -2,10 +2,12 @@
 
 use super::points::{Asked, Cell};
 use super::{Args, json};
-use crate::analysis::compare_text::{crossings_text, diff_text};
+use crate::analysis::arms::{self, Arms, Switch};
+use crate::analysis::compare_text::{arms_text, crossings_text, diff_text};
 use crate::analysis::crossings::{self, Crossings, Side};
-use crate::analysis::{Options, diff, metric};
-use crate::cli::common::{Common, Reply};
+use crate::analysis::record::Site;
+use crate::analysis::{Options, data_vars, diff, metric};
+use crate::cli::common::{Common, Reply, Selected};
 use crate::session::tidy;
 
 /// Two functions at one size each.
@@ -27,12 +29,12 @@ pub(super) fn difference(common: &Common, asked: &Asked, args: &Args) -> Reply {
     Reply { out, err, status: u8::from(cells.iter().all(Cell::refused)) }
 }
 
-/// Both curves at every size of the swept dim.
+/// Both curves at every size of the swept dim: of two functions, or of the arms of one.
 pub(super) fn crossings(asked: &Asked, args: &Args) -> Reply {
-    let swept: Vec<&(String, Vec<i64>)> =
-        args.dims.iter().filter(|(_, sizes)| sizes.len() > 1).collect();
+    let all = || args.dims.iter().chain(&args.values);
+    let swept: Vec<&(String, Vec<i64>)> = all().filter(|(_, sizes)| sizes.len() > 1).collect();
     let wrong = |text: String| Reply::usage(text).after(&asked.err());
-    let ([dim], [this, old]) = (swept.as_slice(), asked.functions.as_slice()) else {
+    let ([dim], 1..=2) = (swept.as_slice(), asked.functions.len()) else {
         return wrong(match (swept.len(), asked.functions.len()) {
             (_, 3..) => "`--crossings` takes one function and `--against` another".into(),
             (0, _) => {
@@ -41,8 +43,10 @@ pub(super) fn crossings(asked: &Asked, args: &Args) -> Reply {
             _ => "`--crossings` sweeps one dim; give each other dim one size".into(),
         });
     };
-    for s in [this, old] {
-        if !s.graph.dims.iter().any(|d| s.graph.vars.name(*d) == dim.0) {
+    for s in &asked.functions {
+        if !s.graph.dims.iter().any(|d| s.graph.vars.name(*d) == dim.0)
+            && data_vars(&s.graph, &dim.0).is_empty()
+        {
             return wrong(format!("`{}` has no dim `{}` to sweep", s.name(), dim.0));
         }
     }
@@ -51,17 +55,33 @@ pub(super) fn crossings(asked: &Asked, args: &Args) -> Reply {
         [one] => one,
         _ => return wrong("`--crossings` compares one figure: give one `--metric`".into()),
     };
-    let options = Options {
+    if let Some(text) = unknown(asked, &options(path), path) {
+        return wrong(text);
+    }
+    match asked.functions.as_slice() {
+        [one] => arms(asked, one, &dim.0, path, args),
+        _ => {
+            let record = curves(asked, &dim.0, path);
+            let status = u8::from(record.unit.is_none());
+            let out = if args.json { json(&record) } else { crossings_text(&record, args.full) };
+            Reply { out, err: asked.err(), status }
+        }
+    }
+}
+
+fn options(path: &str) -> Options {
+    Options {
         no_roofline: !path.starts_with("bound"),
         no_prediction: path != "predicted",
         no_footprints: !path.starts_with("footprint"),
         ..Options::counts()
-    };
-    if let Some(text) = unknown(asked, &options, path) {
-        return wrong(text);
     }
-    let sides = asked.each(&options, |c| {
-        let size = c.at.sizes.iter().find(|(n, _)| *n == dim.0).map_or(0, |(_, v)| *v);
+}
+
+/// A figure of two functions at every size asked for.
+fn curves(asked: &Asked, dim: &str, path: &str) -> Crossings {
+    let sides = asked.each(&options(path), |c| {
+        let size = c.at.sizes.iter().find(|(n, _)| *n == dim).map_or(0, |(_, v)| *v);
         let found = c.found.as_ref().map_err(|d| d.message.clone());
         (c.function, size, crossings::side(found, path))
     });
@@ -73,20 +93,57 @@ pub(super) fn crossings(asked: &Asked, args: &Args) -> Reply {
     points.sort_by_key(|p| p.0);
     points.dedup_by_key(|p| p.0);
     let unit = points.iter().find_map(|(_, x, y)| x.as_ref().or(y.as_ref()).ok()).map(|m| m.unit);
-    let status = u8::from(unit.is_none());
     let (runs, crossings) = crossings::find(&points);
-    let record = Crossings {
+    Crossings {
         schema: crossings::SCHEMA,
         program: asked.names.first().cloned().unwrap_or_default(),
         against: asked.names.get(1).cloned().unwrap_or_default(),
-        dim: dim.0.clone(),
+        dim: dim.into(),
         metric: path.into(),
         unit,
         sizes: points.len(),
         runs,
         crossings,
+    }
+}
+
+/// The arms of each `match` on the swept dim, each taken at every size.
+fn arms(asked: &Asked, one: &Selected, dim: &str, path: &str, args: &Args) -> Reply {
+    let var = one.graph.dims.iter().find(|d| one.graph.vars.name(**d) == dim);
+    let meetings = var.map_or(vec![], |v| arms::meetings(&one.graph, *v));
+    if meetings.is_empty() {
+        let name = one.name();
+        return Reply::usage(format!(
+            "`{name}` has no `match` on `{dim}` whose arms could be compared: name another function \
+             with `--against`"
+        ))
+        .after(&asked.err());
+    }
+    let mut switches = vec![];
+    for m in meetings {
+        let of = |graph| Selected {
+            session: one.session.clone(),
+            func: one.func,
+            graph,
+            err: String::new(),
+        };
+        let each = asked.points.iter().flat_map(|(_, p)| [(0, p.clone()), (1, p.clone())]);
+        let points = each.collect();
+        let functions = m.graphs.map(of).into();
+        let both = Asked { functions, names: m.names.into(), points };
+        let mut site = Site::new(m.span);
+        site.at = Some(one.session.sources().locate(m.span));
+        switches.push(Switch { site, at: m.at, curves: curves(&both, dim, path) });
+    }
+    let status = u8::from(switches.iter().all(|s| s.curves.unit.is_none()));
+    let record = Arms {
+        schema: arms::SCHEMA,
+        program: one.name(),
+        dim: dim.into(),
+        metric: path.into(),
+        switches,
     };
-    let out = if args.json { json(&record) } else { crossings_text(&record, args.full) };
+    let out = if args.json { json(&record) } else { arms_text(&record, args.full) };
     Reply { out, err: asked.err(), status }
 }
 

@@ -10,7 +10,7 @@ use super::common::{Common, Reply};
 use super::sizes::dim_sizes;
 use crate::analysis::record::Costs;
 use crate::analysis::sweep::{self, Point, Sweep};
-use crate::analysis::{self, Analysis, Options, plot, timeline};
+use crate::analysis::{self, Analysis, Findings, Options, Show, plot, timeline};
 use crate::diag::Diagnostic;
 use crate::session::tidy;
 use points::{Asked, Cell};
@@ -26,11 +26,16 @@ pub struct Args {
     /// The size of a dim; several sweep it: `128,512`, `1..=8192 step 64`, `128..=8192 step x2`
     #[arg(long = "dim", value_name = "NAME=SIZES", value_parser = dim_sizes)]
     dims: Vec<(String, Vec<i64>)>,
+    /// The value of the elements of a parameter that a program uses as numbers, in place of the
+    /// end of its range; several sweep it, as sizes of a dim do
+    #[arg(long = "value", value_name = "NAME=VALUES", value_parser = dim_sizes)]
+    values: Vec<(String, Vec<i64>)>,
     /// What is different from this function, op by op; over several sizes, a table of both
     #[arg(long, value_name = "SELECTION")]
     against: Option<String>,
-    /// Every size of the swept dim at which the curves of the two functions cross
-    #[arg(long, requires = "against")]
+    /// Every size of the swept dim at which the curves of the two functions cross; without
+    /// `--against`, those of the arms of each `match` on the dim
+    #[arg(long)]
     crossings: bool,
     /// Counts as polynomials of this dim, verified at every size of its range or of `--dim`
     #[arg(long, value_name = "DIM", conflicts_with = "against")]
@@ -81,6 +86,15 @@ impl Families {
         !(self.compute || self.memory || self.roofline || self.performance || self.advice)
     }
 
+    fn show(&self, full: bool) -> Show {
+        let advice = match self.advice {
+            true => Findings::Long,
+            false if self.all() => Findings::Short,
+            false => Findings::None,
+        };
+        Show { full, bounds: self.roofline || self.all(), advice }
+    }
+
     /// The families asked for.
     fn part(&self, a: &Analysis) -> Analysis {
         let mut a = a.clone();
@@ -100,7 +114,8 @@ impl Families {
         keep(&mut a.costs);
         a.ops.iter_mut().for_each(|o| keep(&mut o.costs));
         a.scopes.iter_mut().for_each(|s| keep(&mut s.costs));
-        if !self.roofline {
+        // what advice is worth is time off a bound
+        if !self.roofline && !self.advice {
             a.roofline = None;
         }
         if !self.performance {
@@ -111,7 +126,8 @@ impl Families {
         }
         if !self.memory {
             a.footprints.clear();
-            a.capacity.clear();
+            // what does not fit is what bounds it
+            a.capacity.retain(|p| p.exceeded && self.advice);
         }
         if !self.compute && !self.memory {
             a.ops.clear();
@@ -130,7 +146,7 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     }
     let mut selections = args.selections.clone();
     selections.extend(args.against.clone());
-    let asked = match Asked::of(common, &selections, &args.dims) {
+    let asked = match Asked::of(common, &selections, &args.dims, &args.values) {
         Ok(a) => a,
         Err(r) => return r,
     };
@@ -192,17 +208,8 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         (false, many) if (many.len() == 1 || args.full) && args.metrics.is_empty() => {
             let text = |c: &Cell| match (&c.found, asked.functions.get(c.function)) {
                 (Ok(a), Some(s)) => {
-                    let sources = s.session.sources();
-                    let mut part = args.families.part(a);
-                    let long = match args.families.advice {
-                        // the whole text of it follows the report
-                        true => analysis::advice::long(&part, sources),
-                        false => String::new(),
-                    };
-                    if args.families.advice {
-                        part.advice.clear();
-                    }
-                    analysis::text(&part, sources, args.full) + &long
+                    let part = args.families.part(a);
+                    analysis::text(&part, s.session.sources(), args.families.show(args.full))
                 }
                 _ => String::new(),
             };

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 
 use crate::analysis::sweep::{self, Refusal};
-use crate::analysis::{self, Analysis, Options};
+use crate::analysis::{self, Analysis, Options, data_vars};
 use crate::cli::common::{Common, Reply, Selected};
 use crate::cli::progress::Bar;
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, did_you_mean};
 use crate::eval::Progress;
+use crate::graph::Graph;
 use crate::session::{Point, sweep as sizes};
 
 /// Functions and the sizes asked for.
@@ -31,11 +32,13 @@ pub(super) struct Cell {
 }
 
 impl Asked {
-    /// Reads and compiles the functions, and holds the sizes against their dims.
+    /// Reads and compiles the functions, and holds the sizes against their dims, and the values
+    /// against the ranges of their parameters.
     pub fn of(
         common: &Common,
         selections: &[String],
         stated: &[(String, Vec<i64>)],
+        values: &[(String, Vec<i64>)],
     ) -> Result<Asked, Reply> {
         let functions = common.selected_all(selections)?;
         let err: String = functions.iter().map(|s| s.err.as_str()).collect();
@@ -52,7 +55,11 @@ impl Asked {
             if all.len() == 1 {
                 beyond.extend(outside);
             }
-            per.push(all);
+            per.push(with_values(&s.graph, all, values).map_err(wrong)?);
+        }
+        let read = |n: &str| functions.iter().any(|s| !data_vars(&s.graph, n).is_empty());
+        if let Some((n, _)) = values.iter().find(|(n, _)| !read(n)) {
+            return Err(wrong(unread(&functions, n)));
         }
         if functions.len() == 1 && !beyond.is_empty() {
             return Err(wrong(beyond.join("\n")));
@@ -120,6 +127,9 @@ impl Asked {
             let mut found = analysis::analyze(graph, &p.env, *target, options);
             if let Ok(a) = &mut found {
                 a.program.clone_from(name);
+                let values = p.sizes.iter().filter(|(n, _)| !a.dims.iter().any(|d| d.0 == *n));
+                let values: Vec<_> = values.cloned().collect();
+                a.dims.extend(values);
             }
             let refusals = found.as_ref().map_or(vec![], |a| analysis::refusals(graph, a));
             bar.step(done.fetch_add(1, Ordering::Relaxed) + 1, total, name);
@@ -127,6 +137,52 @@ impl Asked {
             Some(keep(Cell { function, program, at, found, refusals }))
         };
         points.par_iter().filter_map(one).collect()
+    }
+}
+
+/// Every point with every combination of the values stated for parameters.
+fn with_values(
+    g: &Graph,
+    mut points: Vec<Point>,
+    values: &[(String, Vec<i64>)],
+) -> Result<Vec<Point>, String> {
+    for (i, (name, all)) in values.iter().enumerate() {
+        let vars = data_vars(g, name);
+        if values.iter().take(i).any(|(n, _)| n == name) {
+            return Err(format!("`{name}` is stated twice: `--value {name}=N,N` gives two values"));
+        }
+        let Some(info) = vars.first().and_then(|v| g.vars.get(*v)) else { continue };
+        let (lo, hi) = (g.vars.lower(&info.lo), g.vars.upper(&info.hi));
+        let outside = |v: &&i64| lo.is_some_and(|lo| **v < lo) || hi.is_some_and(|hi| **v > hi);
+        if let Some(v) = all.iter().find(outside) {
+            let (lo, hi) = (g.vars.show(&info.lo), g.vars.show(&info.hi));
+            return Err(format!("`{name}` has values in {lo}..={hi}, found {v}"));
+        }
+        let one = |p: &Point, v: i64| {
+            let mut p = p.clone();
+            vars.iter().for_each(|x| p.env.set(*x, v));
+            p.sizes.push((name.clone(), v));
+            p
+        };
+        points = points.iter().flat_map(|p| all.iter().map(|v| one(p, *v))).collect();
+    }
+    Ok(points)
+}
+
+/// What is said of a value for something that no function uses as a number.
+fn unread(functions: &[Selected], name: &str) -> String {
+    let numbers = |s: &Selected| {
+        let names = s.graph.params.iter().map(|p| p.name.clone());
+        names.filter(|n| !data_vars(&s.graph, n).is_empty()).collect::<Vec<_>>()
+    };
+    let known: Vec<String> = functions.iter().flat_map(numbers).collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let who: Vec<String> = functions.iter().map(Selected::name).collect();
+    let what = format!("{} uses no element of `{name}` as a number", who.join(", "));
+    match (did_you_mean(name, known.iter().copied()), known.as_slice()) {
+        (Some(m), _) => format!("{what}: did you mean `{m}`?"),
+        (None, []) => what,
+        (None, all) => format!("{what}, but of `{}`", all.join("`, `")),
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn run(common: &Common, args: &Args, dim: &str) -> Reply {
             Err(e) => return Reply::usage(e).after(&selected.err),
         }
     }
-    let asked = match Asked::of(common, &args.selections, &dims) {
+    let asked = match Asked::of(common, &args.selections, &dims, &args.values) {
         Ok(a) => a,
         Err(r) => return r,
     };
@@ -45,8 +45,10 @@ pub(super) fn run(common: &Common, args: &Args, dim: &str) -> Reply {
     if sizes.len() < 2 || !consecutive {
         return wrong(format!("`--poly {dim}` needs every size of a range: `--dim {dim}=LO..=HI`"));
     }
-    if dims.iter().any(|(n, s)| n != dim && s.len() != 1) {
-        return wrong("`--poly` takes one size of each other dim".into());
+    if dims.iter().chain(&args.values).any(|(n, s)| n != dim && s.len() != 1) {
+        return wrong(
+            "`--poly` takes one size of each other dim and one `--value` of a parameter".into(),
+        );
     }
     let bound = args.metrics.iter().find(|m| m.starts_with("bound"));
     if let Some(b) = bound {

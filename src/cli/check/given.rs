@@ -163,14 +163,14 @@ impl Store {
         }
     }
 
-    /// The tensor of a weight. A key with `{}` names one tensor for each index of the leading
-    /// axes, which are put together.
+    /// The tensor of a weight. A key with braces names one tensor for each index of the
+    /// leading axes, which are put together.
     fn weight(&self, w: &Wanted, file: &str) -> Result<Tensor, Lack> {
         let key = match &w.kind {
             ParamKind::Weight { key: Some(k) } => k.as_str(),
             _ => w.name.as_str(),
         };
-        let parts = key.matches("{}").count();
+        let parts = key.matches('{').count();
         if parts == 0 || self.names().contains(&w.name.as_str()) {
             for name in [key, w.name.as_str()] {
                 if let Some(t) = self.get(name)? {
@@ -189,7 +189,7 @@ impl Store {
         let count: usize = lead.iter().product();
         for i in 0..count {
             let at = index(i, lead);
-            let name = at.iter().fold(key.to_string(), |k, n| k.replacen("{}", &n.to_string(), 1));
+            let name = inputs::key_at(key, &at);
             let t = self.get(&name)?.ok_or_else(|| self.missing(&name, file))?;
             if t.dtype() != w.dtype || t.shape() != rest {
                 return Err(Lack::Content(format!(

@@ -194,6 +194,7 @@ fn one(
     }
     let bound = args.stated.bind(&s.graph, &point.env)?;
     let mut device = None;
+    let mut arms = arms(s, &point);
     let named: Vec<(String, Tensor)> = match twin {
         Some(t) => {
             let plan = t.plan(&args.stated, s, &bound, &point)?;
@@ -203,6 +204,9 @@ fn one(
                     NoRun::Failed(text) => Stop::Reply(Reply::refused(text)),
                 })?;
             device = Some(DeviceRun::new(&plan, &answer));
+            arms.extend(
+                plan.arms.iter().filter(|a| !arms.contains(a)).cloned().collect::<Vec<_>>(),
+            );
             twins::results(&plan, &answer)
         }
         None => {
@@ -229,7 +233,6 @@ fn one(
             truth = Some(execute(args, s, &point, &bound.tensors, true)?);
         }
     }
-    let arms = arms(s, &point);
     if args.suggest {
         let all = references.unwrap_or_default();
         let list = named
