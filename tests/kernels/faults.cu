@@ -85,7 +85,11 @@ extern "C" __global__ void scale_reads_illegal(const float* x, float* y, uint32_
 // Reads 16 bytes at an address that is no multiple of 16.
 extern "C" __global__ void scale_misaligned(const float* x, float* y, uint32_t n) {
     const uint32_t i = index();
-    if (i + 4 < n) y[i] = ((const float4*)(x + 1))[i / 4].x * 2.0f;
+    float a, b, c, d;
+    const float4* p = (const float4*)(x + 1) + i / 4;
+    asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(p));
+    if (i + 8 < n) y[i] = (a + b + c + d) * 2.0f;
 }
 
 // Waits for a flag that nobody sets. It gives up after `seconds`, so that no device hangs.
