@@ -539,6 +539,9 @@ pub(super) fn traffic(
             least = must_miss(cx, ops, held).div_ceil(devices(cx));
             moved = least;
         }
+        // what the group itself touches does not come before what it touches beside
+        let before = recent.len();
+        let mut seen: Vec<ValueId> = vec![];
         for f in super::footprint::footprints(cx, ops.iter().copied()) {
             let (read, write) = (f.record.read, f.record.write);
             if !cached(target) {
@@ -553,8 +556,9 @@ pub(super) fn traffic(
             }
             let since: Option<u128> = recent
                 .iter()
+                .take(before)
                 .rposition(|(k, _)| *k == f.root)
-                .map(|i| recent.iter().skip(i).map(|(_, n)| n).sum());
+                .map(|i| recent.iter().take(before).skip(i).map(|(_, n)| n).sum());
             let gone = since.map(|s| s.saturating_sub(capacity));
             // what is first used here was there before, or is made here
             let input = cx.graph.params.iter().any(|p| p.value == f.root);
@@ -567,9 +571,12 @@ pub(super) fn traffic(
             written += write.div_ceil(f.devices);
             through += (f.read_total + f.write_total).div_ceil(f.devices);
             is = is.and(f.record.read_is).and(f.record.write_is);
-            recent.retain(|(k, _)| *k != f.root);
+            seen.push(f.root);
             recent.push((f.root, read.max(write)));
         }
+        // each buffer once, at its last touch
+        let mut at = 0..before;
+        recent.retain(|(k, _)| at.next().is_none() || !seen.contains(k));
         out.push(Traffic { moved, least, written, again: through.saturating_sub(moved), is });
     }
     out

@@ -84,15 +84,15 @@ const MOST: usize = 6;
 #[derive(Clone, Copy)]
 enum Part {
     Work,
+    Scopes,
+    Advice,
     Launches,
     Bounds,
-    Advice,
     Notes,
     Ops,
     Answer,
     Memory,
     Predicted,
-    Scopes,
     Capacity,
 }
 
@@ -197,7 +197,7 @@ impl Report<'_> {
         if let Some(b) = a.roofline.as_ref().and_then(|r| r.bound("placed", "cold")) {
             let exceeded = a.capacity.iter().any(|p| p.exceeded);
             let line = bound_line(b);
-            self.line(&if exceeded { format!("if it did: {line}") } else { line });
+            self.line(&if exceeded { format!("if it fitted: {line}") } else { line });
         }
         if let Some(r) = &a.roofline
             && let (Some(d), Some(p)) = (r.bound("device", "cold"), r.bound("placed", "cold"))
@@ -221,9 +221,12 @@ impl Report<'_> {
         let lines = super::advice::next(a).unwrap_or_else(|| {
             let none = match (bounds("device"), bounds("placed")) {
                 (Some(d), Some(p)) if d.ps == p.ps && d.ps.is_some() => {
-                    format!("next: nothing; the bound is the device's own on {}", d.binds)
+                    format!(
+                        "next: nothing lowers this bound: it is the device's own, on {}",
+                        d.binds
+                    )
                 }
-                (_, Some(p)) => format!("next: nothing found lowers the bound by {}", p.binds),
+                (_, Some(p)) => format!("next: nothing found lowers this bound, on {}", p.binds),
                 _ => "next: nothing found".to_string(),
             };
             vec![none]
