@@ -36,3 +36,34 @@ module Crowded {
         }
     }
 }
+
+/// The structure of the kernel in chain.cu: 16 KiB in a CTA, into and out of shared memory by bulk
+/// copies.
+module Bulk {
+    target "nvidia.h200_sxm";
+    topology cta = 1024, thread = 128;
+
+    entry func chain(x: f16[1, 4096, 2048]) -> f16[1, 4096, 2048] {
+        mesh grid = cta[row: 1024], lane = thread[x: 128] {
+            // four rows in a CTA, which its threads take in vectors of 8
+            #[via(tma)]
+            let xs = reshard(x, smem[1, (1024 @ grid.row, 4), 2048]);
+            let xr = reshard(xs, rmem[1, (1024 @ grid.row, 4), (2, 128 @ lane.x, 8)]);
+            let a = xr * xr;
+            let b = a + xr;
+            let ys = reshard(b * xr, smem[1, (1024 @ grid.row, 4), 2048]);
+            reshard(ys, gmem)
+        }
+    }
+}
+
+twin Chain for Bulk {
+    extern kernel chain_bulk(x: in f16[1, 4096, 2048], y: out f16[1, 4096, 2048])
+        from "chain.ptx" entry "chain";
+
+    func chain(x) {
+        let y = alloc(f16[1, 4096, 2048]);
+        launch chain_bulk(x, y) grid(1024) block(128) smem(16384);
+        y
+    }
+}

@@ -1,7 +1,8 @@
-//! A bf16 matrix product, 8192 x 17408 x 5120, as three kernels. `Grid` gives one tile of the result to
+//! A bf16 matrix product, 8192 x 17408 x 5120, as four kernels. `Grid` gives one tile of the result to
 //! each CTA. `Position` is persistent: 132 CTAs walk over the tiles in an order that shares rows in L2,
-//! and a producer warpgroup feeds two consumers. `Global` splits the whole product and leaves roles
-//! open. All accumulate K in steps of 64, so that all three give the same bits.
+//! and a producer warpgroup feeds two consumers. `Pair` has the same with clusters of two CTAs, which
+//! need the same rows of b; its twin `PairTma` is gemm.cu. `Global` splits the whole product and leaves
+//! roles open. All accumulate K in steps of 64, so that all four give the same bits.
 
 const M = 8192;
 const N = 17408;
@@ -13,11 +14,13 @@ const MT = M / BM;
 const NT = N / BN;
 const GROUP = 8;
 
-/// Row and column of the i-th tile. Tiles go by groups of GROUP rows, column by column, so that
-/// the tiles which run together share rows of a and b in L2.
-func grouped(i: index) -> (index, index) {
+/// Row and column of the i-th tile of `rows` rows of them. Tiles go by groups of GROUP rows, column by
+/// column, so that the tiles which run together share rows of a and b in L2.
+func grouped(i: index, rows: index) -> (index, index) {
+    let first = i / (GROUP * NT) * GROUP;
+    let height = min(GROUP, rows - first);
     let r = i % (GROUP * NT);
-    (i / (GROUP * NT) * GROUP + r % GROUP, r / GROUP)
+    (first + r % height, r / height)
 }
 
 module Grid {
@@ -52,12 +55,52 @@ module Position {
         let mut c = empty(bf16[M, N]);
         mesh g = cta[p: 132], wg = warpgroup[w: 3], load = wg[0..1], mma = wg[1..3] {
             for i in g.p..MT * NT step 132 {
-                let (tm, tn) = grouped(i);
+                let (tm, tn) = grouped(i, MT);
                 let rows = tm * BM..(tm + 1) * BM;
                 let cols = tn * BN..(tn + 1) * BN;
                 // 64 x 256 for each consumer: 128 registers in a thread, accumulated in place
                 let mut acc: f32[BM, BN] in rmem[BM @ mma.w, BN] = zeros(f32[BM, BN]);
                 for k in tile(K, BK) {
+                    #[via(tma), buffers(4), regs(40)]
+                    let (at, bt) = on load {
+                        (
+                            reshard(a[rows, k], smem swizzle(3, 4, 3)),
+                            reshard(b[cols, k], smem swizzle(3, 4, 3)),
+                        )
+                    };
+                    #[atom(wgmma, n = 256), regs(232)]
+                    on mma {
+                        acc = acc + matmul(at, bt, transpose_b = true, out = f32);
+                    }
+                }
+                on mma {
+                    c[rows, cols] = cast(acc, bf16);
+                }
+            }
+        }
+        c
+    }
+}
+
+module Pair {
+    target "nvidia.h200_sxm";
+    topology cluster = 66, cta = 2, warpgroup = 3, thread = 128;
+
+    entry func gemm(a: bf16[M, K], b: bf16[N, K]) -> bf16[M, N] {
+        let mut c = empty(bf16[M, N]);
+        mesh p = cluster[p: 66],
+             g = cta[r: 2],
+             wg = warpgroup[w: 3],
+             load = wg[0..1],
+             mma = wg[1..3] {
+            // tiles of 256 x 256, half of the rows for each CTA
+            for i in p.p..MT / 2 * NT step 66 {
+                let (tm, tn) = grouped(i, MT / 2);
+                let rows = (2 * tm + g.r) * BM..(2 * tm + g.r + 1) * BM;
+                let cols = tn * BN..(tn + 1) * BN;
+                let mut acc: f32[BM, BN] in rmem[BM @ mma.w, BN] = zeros(f32[BM, BN]);
+                for k in tile(K, BK) {
+                    // the kernel fetches half of the rows of b in each CTA, for both
                     #[via(tma), buffers(4), regs(40)]
                     let (at, bt) = on load {
                         (
@@ -98,5 +141,25 @@ module Global {
             }
             reshard(cast(acc, bf16), gmem)
         }
+    }
+}
+
+twin PairTma for Pair {
+    extern kernel pairs(
+        a: in tensor_map(bf16[M, K], box = [BM, BK], swizzle = 128),
+        b: in tensor_map(bf16[N, K], box = [BN / 2, BK], swizzle = 128),
+        c: out tensor_map(bf16[M, N], box = [64, 64], swizzle = 128),
+        m: u32,
+        n: u32,
+        k: u32,
+    ) from "gemm.ptx" entry "gemm";
+
+    func gemm(a, b) {
+        let c = alloc(bf16[M, N]);
+        // four steps of K, and two stores of 64 x 64 in flight for each consumer
+        launch pairs(a, b, c, M, N, K) grid(132) block(384) smem(
+            4 * (BM + BN) * BK * 2 + 2 * 2 * 64 * 64 * 2 + 1024,
+        ) cluster(2);
+        c
     }
 }

@@ -128,3 +128,37 @@ module Fused {
         }
     }
 }
+
+dim rows in 1..=8192;
+
+/// Any number of rows, one in a CTA: the structure of the kernel in rms_norm_quant.cu.
+module Rows {
+    target "nvidia.h200_sxm";
+    topology cta, thread = 448;
+    weight gamma: bf16[1, H] from "gamma";
+
+    entry func norm_quant(x: bf16[rows, H]) -> (f8e4m3[rows, H], f32[rows, H / BLOCK]) {
+        mesh g = cta[row: rows], t = thread[block: 28, lane: 16] {
+            // two vectors of 8 in a thread: a block of 128 is 16 threads' vectors
+            let xr = reshard(x, rmem[rows @ g.row, (2, 28 @ t.block, 16 @ t.lane, 8)]);
+            let (q, scale) = quantize(land_first(xr, gamma));
+            (reshard(q, gmem), reshard(scale, gmem))
+        }
+    }
+}
+
+twin RowsFast for Rows {
+    extern kernel rms_norm_quant(
+        x: in bf16[rows, H],
+        gamma: in bf16[1, H],
+        q: out f8e4m3[rows, H],
+        scales: out f32[rows, H / BLOCK],
+    ) from "rms_norm_quant.ptx" entry "rms_norm_quant";
+
+    func norm_quant(x) {
+        let q = alloc(f8e4m3[rows, H]);
+        let scales = alloc(f32[rows, H / BLOCK]);
+        launch rms_norm_quant(x, gamma, q, scales) grid(rows) block(448);
+        (q, scales)
+    }
+}

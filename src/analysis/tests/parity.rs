@@ -1,7 +1,7 @@
 //! Figures that an independent tool prints for the same programs, where the definitions agree.
 
 use super::build::*;
-use crate::analysis::{Analysis, Options, analyze, refusals, text};
+use crate::analysis::{Analysis, Options, Show, analyze, refusals, text};
 use crate::base::SourceMap;
 use crate::graph::{Graph, ValueId};
 use crate::types::dim::{Env, Expr};
