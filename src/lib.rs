@@ -30,4 +30,6 @@ pub mod session;
 
 pub mod twin;
 
+pub mod book;
+
 pub mod cli;

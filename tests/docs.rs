@@ -8,6 +8,9 @@
 //!   last line `[exit status 1]`.
 //! - every `tf` block compiles, or its comments `// error[TF0201]` name what is reported.
 //!
+//! The chapters of the tutorial run one after the other in one empty folder, as a reader's do: `$ cd
+//! probs` moves on, and a block ```` ```tf,file=a.tf ```` is written there before what follows it.
+//!
 //! The pages of ops, of the standard library and of diagnostics are generated from the registry,
 //! the doc comments of `stdlib/*.tf` and the list of codes.
 //! `TF_UPDATE=1 cargo test --test docs` rewrites outputs and pages.
@@ -17,12 +20,14 @@ use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tilefoundry::analysis::advice::{RULES, Rule};
+use tilefoundry::analysis::schema::schema;
 use tilefoundry::base::SourceMap;
-use tilefoundry::diag::{Code, render_text};
-use tilefoundry::hir::load::STD;
+use tilefoundry::book;
+use tilefoundry::diag::{Code, GROUPS, render_text};
+use tilefoundry::hir::load::{STD, Sources};
 use tilefoundry::ops::registry::OPS;
 use tilefoundry::ops::{DefaultValue, Op, Param, ParamKind};
-use tilefoundry::session::{MemorySources, Session, Targets};
+use tilefoundry::session::{Session, Targets};
 use tilefoundry::syntax::ast::ItemKind;
 use tilefoundry::syntax::parser::parse;
 
@@ -110,7 +115,7 @@ fn words(line: &str) -> Vec<String> {
     out
 }
 
-fn output(command: &str) -> Result<Vec<String>, Failed> {
+fn output(command: &str, dir: &Path) -> Result<Vec<String>, Failed> {
     let (command, keep) = match command.split_once(" | head -") {
         Some((c, n)) => (c, n.trim().parse::<usize>().map_err(|e| e.to_string())?),
         None => (command, usize::MAX),
@@ -118,7 +123,7 @@ fn output(command: &str) -> Result<Vec<String>, Failed> {
     let args = words(command);
     let run = Command::new(env!("CARGO_BIN_EXE_tilefoundry"))
         .args(&args[1..])
-        .current_dir(root())
+        .current_dir(dir)
         .env("NO_COLOR", "1")
         .output()?;
     let mut text = String::from_utf8_lossy(&run.stderr).into_owned();
@@ -136,8 +141,8 @@ fn output(command: &str) -> Result<Vec<String>, Failed> {
     Ok(lines)
 }
 
-/// A console block with what its commands say now.
-fn console(lines: &[String]) -> Result<Vec<String>, Failed> {
+/// A console block with what its commands say now, in a folder that `cd` changes.
+fn console(lines: &[String], dir: &mut PathBuf) -> Result<Vec<String>, Failed> {
     let mut out = vec![];
     let mut i = 0;
     while i < lines.len() {
@@ -156,13 +161,16 @@ fn console(lines: &[String]) -> Result<Vec<String>, Failed> {
             out.push(lines[i].clone());
             i += 1;
         }
+        if let Some(to) = command.strip_prefix("cd ") {
+            dir.push(to);
+        }
         if !command.starts_with("tilefoundry ") {
             continue;
         }
         while i < lines.len() && !lines[i].starts_with("$ ") {
             i += 1;
         }
-        out.extend(output(&command)?);
+        out.extend(output(&command, dir)?);
         if i < lines.len() {
             out.push(String::new());
         }
@@ -173,9 +181,23 @@ fn console(lines: &[String]) -> Result<Vec<String>, Failed> {
     Ok(out)
 }
 
-fn block(text: &str) -> Result<(), Failed> {
-    let session =
-        Session::open(&MemorySources::one("block.tf", text), "block.tf", &[], Targets::default());
+/// The files of a folder, and a block as one of them.
+struct Beside<'a> {
+    dir: &'a Path,
+    text: &'a str,
+}
+
+impl Sources for Beside<'_> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        match path {
+            "block.tf" => Ok(self.text.into()),
+            _ => std::fs::read(self.dir.join(path)).map_err(|e| e.to_string()),
+        }
+    }
+}
+
+fn block(text: &str, dir: &Path) -> Result<(), Failed> {
+    let session = Session::open(&Beside { dir, text }, "block.tf", &[], Targets::default());
     let mut wanted: Vec<(usize, String)> = vec![];
     for (n, line) in text.lines().enumerate() {
         for level in ["// error[", "// warning["] {
@@ -200,6 +222,26 @@ fn block(text: &str) -> Result<(), Failed> {
 }
 
 fn page(path: &Path) -> Result<(), Failed> {
+    page_in(path, &mut root().to_path_buf())
+}
+
+/// The chapters of the tutorial, in order, in a folder of their own.
+fn tutorial() -> Result<(), Failed> {
+    let mut dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("tutorial");
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir)?;
+    }
+    std::fs::create_dir_all(&dir)?;
+    let mut wrong = vec![];
+    for p in book::pages().iter().filter(|p| p.tutorial) {
+        // one that is wrong leaves its files to those that follow
+        let path = root().join("book/src").join(format!("{}.md", p.name));
+        wrong.extend(page_in(&path, &mut dir).err().map(|e| format!("{e:?}")));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+fn page_in(path: &Path, dir: &mut PathBuf) -> Result<(), Failed> {
     let old = read(path)?;
     let mut new = String::new();
     for p in parts(&old) {
@@ -208,9 +250,13 @@ fn page(path: &Path) -> Result<(), Failed> {
             Part::Block { open, lines, close } => {
                 let kind = open.trim_start_matches('`').split([',', ' ']).next().unwrap_or("");
                 if kind == "tf" {
-                    block(&(lines.join("\n") + "\n"))?;
+                    let text = lines.join("\n") + "\n";
+                    block(&text, dir)?;
+                    if let Some((_, file)) = open.split_once(",file=") {
+                        std::fs::write(dir.join(file), text)?;
+                    }
                 }
-                let now = if kind == "console" { console(&lines)? } else { lines };
+                let now = if kind == "console" { console(&lines, dir)? } else { lines };
                 new += &format!("{open}\n");
                 for l in now {
                     new += &format!("{l}\n");
@@ -332,27 +378,26 @@ fn diagnostics_page() -> Result<(), Failed> {
     let mut out = String::from(
         "# Diagnostics\n\nGenerated from the list of codes; `tilefoundry explain CODE` prints one.\n\n",
     );
-    for c in Code::ALL {
-        out += &format!(
-            "## {} {}\n\n*{}*: {}.\n\n{}\n\n",
-            c.id(),
-            c.name(),
-            c.level().as_str(),
-            c.summary(),
-            c.long()
-        );
+    for (digits, group) in GROUPS {
+        out += &format!("## {group}\n\n");
+        let mut codes: Vec<&Code> = Code::ALL.iter().filter(|c| c.in_group(digits)).collect();
+        codes.sort_by_key(|c| c.id());
+        for c in codes {
+            out += &format!(
+                "### {} {}\n\n*{}*: {}.\n\n{}\n\n",
+                c.id(),
+                c.name(),
+                c.level().as_str(),
+                c.summary(),
+                c.long()
+            );
+        }
     }
     generated("diagnostics.md", out)
 }
 
-/// Every path that CONTRIBUTING.md names in backticks exists.
 /// The findings of `--advice` in the page on analyses, between two comments.
 fn advice_section() -> Result<(), Failed> {
-    let path = root().join("book/src/analyses.md");
-    let old = read(&path)?;
-    let (open, close) = ("<!-- advice: from the registry -->\n", "<!-- /advice -->\n");
-    let (before, rest) = old.split_once(open).ok_or("no section on advice")?;
-    let (_, after) = rest.split_once(close).ok_or("no end of the section on advice")?;
     let rule = |r: &&Rule| {
         format!(
             "### {}\n\n{}. {}\n\n- Size: {}\n- Remedy: {}\n\n",
@@ -364,7 +409,38 @@ fn advice_section() -> Result<(), Failed> {
         )
     };
     let rules: String = RULES.iter().map(rule).collect();
-    same(&path, &old, &format!("{before}{open}\n{rules}{close}{after}"))
+    between("analyses.md", "<!-- advice: from the registry -->", "<!-- /advice -->", &rules)
+}
+
+/// The part of a page between two comments is this text.
+fn between(page: &str, open: &str, close: &str, text: &str) -> Result<(), Failed> {
+    let path = root().join("book/src").join(page);
+    let old = read(&path)?;
+    let (open, close) = (format!("{open}\n"), format!("{close}\n"));
+    let lacks = || format!("{page} has no `{}`", open.trim());
+    let (before, rest) = old.split_once(&open).ok_or_else(lacks)?;
+    let (_, after) = rest.split_once(&close).ok_or_else(lacks)?;
+    same(&path, &old, &format!("{before}{open}\n{text}{close}{after}"))
+}
+
+/// The records of `analyze --json`, from their schema.
+fn records_section() -> Result<(), Failed> {
+    let schema: serde_json::Value = serde_json::from_str(&schema()).map_err(|e| e.to_string())?;
+    let text = |v: &serde_json::Value| {
+        let d = v.get("description").and_then(|d| d.as_str()).unwrap_or_default();
+        d.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+    };
+    let mut out = String::new();
+    for (name, def) in schema.get("$defs").and_then(|d| d.as_object()).into_iter().flatten() {
+        let fields = def.get("properties").and_then(|p| p.as_object());
+        let Some(fields) = fields.filter(|f| !f.is_empty()) else { continue };
+        out += &format!("### {name}\n\n{}\n\n| field | is |\n|---|---|\n", text(def));
+        for (field, v) in fields {
+            out += &format!("| `{field}` | {} |\n", text(v));
+        }
+        out.push('\n');
+    }
+    between("json.md", "<!-- records: from the schema -->", "<!-- /records -->", &out)
 }
 
 fn capital(s: &str) -> String {
@@ -372,6 +448,7 @@ fn capital(s: &str) -> String {
     c.next().map_or(String::new(), |f| f.to_uppercase().chain(c).collect())
 }
 
+/// Every path that CONTRIBUTING.md names in backticks exists.
 fn contributing() -> Result<(), Failed> {
     let text = read(&root().join("CONTRIBUTING.md"))?;
     let is_path =
@@ -420,8 +497,12 @@ fn readme() -> Result<(), Failed> {
 fn main() {
     let args = Arguments::from_args();
     // two tests hold one page: its section is written before both
-    if let Some(e) = update().then(advice_section).and_then(Result::err) {
-        eprintln!("{e:?}");
+    if update() {
+        for section in [advice_section, records_section] {
+            if let Err(e) = section() {
+                eprintln!("{e:?}");
+            }
+        }
     }
     let mut trials = vec![
         Trial::test("ops_page", ops_page),
@@ -429,10 +510,17 @@ fn main() {
         Trial::test("diagnostics_page", diagnostics_page),
         Trial::test("contributing", contributing),
         Trial::test("advice_section", advice_section),
+        Trial::test("records_section", records_section),
         Trial::test("summary", summary),
+        Trial::test("tutorial", tutorial),
         Trial::test("readme", readme),
     ];
-    for p in pages() {
+    let chapter = |p: &Path| {
+        let name = p.file_stem().unwrap_or_default();
+        p.starts_with(root().join("book"))
+            && book::pages().iter().any(|c| c.tutorial && name == c.name)
+    };
+    for p in pages().into_iter().filter(|p| !chapter(p)) {
         let name = p.strip_prefix(root()).unwrap_or(&p).display().to_string();
         trials.push(Trial::test(name, move || page(&p)));
     }

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 
 use super::twins::Twin;
 use crate::base::SourceMap;
+use crate::book::Refusal;
 use crate::diag::{Diagnostic, Level, render_json, render_short, render_text};
 use crate::graph::Graph;
 use crate::hir::ItemRef;
@@ -96,6 +97,11 @@ impl Reply {
         Reply { out: out.into(), ..Reply::default() }
     }
 
+    /// What the book has, or which question to ask instead.
+    pub fn found(answer: Result<String, Refusal>) -> Reply {
+        answer.map_or_else(|r| Reply::usage(r.0), Reply::answer)
+    }
+
     fn failure(status: u8, text: &str) -> Reply {
         let err = text.lines().map(|l| format!("tilefoundry: {l}\n")).collect();
         Reply { out: String::new(), err, status }
@@ -170,6 +176,14 @@ impl Common {
     /// Reads a program and compiles the function of a selection.
     pub fn selected(&self, text: &str) -> Result<Selected, Reply> {
         self.selected_in(&mut vec![], text)
+    }
+
+    /// The same; a selection that starts with its colon is of the file of another.
+    pub fn selected_beside(&self, other: &str, text: &str) -> Result<Selected, Reply> {
+        match text.starts_with(':') {
+            true => self.selected(&format!("{}{text}", Selection::parse(other).file)),
+            false => self.selected(text),
+        }
     }
 
     /// The functions of several selections. A file is read once; a selection that starts with its

@@ -1,6 +1,7 @@
 //! `explain`: the long text of a diagnostic code.
 
 use super::common::Reply;
+use crate::book;
 use crate::diag::{Code, did_you_mean};
 
 #[derive(clap::Args)]
@@ -10,21 +11,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Reply {
-    let Some(text) = &args.code else {
-        let all = Code::ALL.iter().map(|c| {
-            format!("{}  {:7}  {:24}  {}\n", c.id(), c.level().as_str(), c.name(), c.summary())
-        });
-        return Reply::answer(all.collect::<String>());
-    };
+    let Some(text) = &args.code else { return Reply::answer(book::codes()) };
     match Code::find(text) {
-        Some(c) => Reply::answer(format!(
-            "{} {} ({}): {}\n\n{}\n",
-            c.id(),
-            c.name(),
-            c.level().as_str(),
-            c.summary(),
-            c.long()
-        )),
+        Some(c) => Reply::answer(book::explain(c)),
         None => {
             let known = Code::ALL.iter().flat_map(|c| [c.id(), c.name()]);
             let lower = text.to_lowercase();

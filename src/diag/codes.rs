@@ -2,6 +2,15 @@
 
 use super::Level;
 
+/// The groups of codes: the first two digits, and what they are about.
+pub const GROUPS: &[(&str, &str)] = &[
+    ("01", "Files and syntax"),
+    ("02", "Names, types, shapes"),
+    ("03", "Placement, meshes, hints, twins"),
+    ("04", "Evaluation and check"),
+    ("05", "Analysis"),
+];
+
 /// Declares every code once: variant, number, name, level, summary, long text.
 macro_rules! codes {
     ($($id:ident = $num:literal, $name:literal, $level:ident, $summary:literal, $long:literal;)*) => {
@@ -40,6 +49,11 @@ macro_rules! codes {
 }
 
 impl Code {
+    /// Whether it is of the group with these first two digits.
+    pub fn in_group(self, digits: &str) -> bool {
+        self.id().get(2..4) == Some(digits)
+    }
+
     /// Finds a code by its id (`TF0101`, `0101`, any case) or its name.
     pub fn find(text: &str) -> Option<Code> {
         let t = text.trim();
@@ -139,7 +153,7 @@ codes! {
     BadPredicate = "0422", "bad-predicate", Error, "a predicate does not suit an output, or is not complete",
         "`equal` is the only tolerance for integers and bools; `ulp` needs a float dtype; bounds must be numbers that are not negative.";
     BindInput = "0423", "bind-input", Error, "the tensors given do not match the parameters",
-        "Files bind to parameters by position, or one file by the names of its tensors. The message lists what is missing and what is left over.";
+        "Files bind to parameters by position, or one file by the names of its tensors; `--expected` likewise, to `output`, or `output[0]`, `output[1]` of a tuple. The message lists what is missing and what is left over.";
     NoReference = "0424", "no-reference", Error, "a predicate needs a reference and there is none",
         "Only `finite` looks at one side. Give `--expected`, or check a twin against its module.";
     UnknownImport = "0213", "unknown-import", Error, "an import names nothing that exists",
@@ -208,19 +222,19 @@ codes! {
     MeshTooLarge = "0306", "mesh-too-large", Error, "a mesh has more positions than its topology",
         "The product of a mesh's axes is at most the extent of the level. A smaller mesh uses the first positions.";
     SplitConflict = "0307", "split-conflict", Error, "two operands are split in ways that do not fit together",
-        "Operands that share a dimension are split alike there, or are whole; one mesh axis splits one dimension. `reshard` settles it.";
+        "Operands that share a dimension are split alike there, or are whole; one mesh axis splits one dimension. `reshard` settles it:\n\n    a                                   // f32[64, 64] in rmem[64 @ g.p, 64]\n    b                                   // f32[64, 64] in rmem[64, 64 @ g.p]\n    a + b                               // error: g.p splits axis 0 of a and axis 1 of b\n    a + reshard(b, rmem[64 @ g.p, 64])";
     SplitReshape = "0308", "split-reshape", Error, "a reshape cuts through a split factor",
-        "A reshape of a split axis is legal where the new axes end at factor boundaries.";
+        "A reshape of a split axis is legal where the new axes end at factor boundaries. Write the axis in factors, major to minor, of which some at the end multiply to the new axis. An axis of 7168 that is to become 56 blocks of 128, over 8 warps of 32 lanes:\n\n    reshard(x, rmem[ROWS @ g.row, 7168 @ (t.warp, t.lane)])            // error: 256 positions of 28 neighbours\n    reshard(x, rmem[ROWS @ g.row, (7, 8 @ t.warp, 32 @ t.lane, 4)])    // 32 lanes of 4 are one block of 128\n\nA library function that works on groups (`quantize_groups`, `rope`) reshapes inside; the message shows where.";
     NeedsWhole = "0309", "needs-whole", Error, "an op needs an axis whole that is split",
         "Sorting, argmax and cumulative sums have no partial form, and windows are taken of whole axes. Gather the value first.";
     PartialOperand = "0310", "partial-operand", Error, "a value that is not fully reduced is used where that would be wrong",
-        "A reduction over a split axis gives a partial value, never silently a complete one. `complete(x)` finishes it. Sums pass through linear operations, max and min through monotone ones.";
+        "A reduction over a split axis gives a partial value, never silently a complete one: each position has its part. `complete(x)` finishes it, and does nothing where nothing is partial. Sums pass through linear operations, max and min through monotone ones; everything else, a `cast` included, wants the finished value:\n\n    let s = sum(x, dim = -1);           // x is split along its last axis\n    exp(s)                              // error\n    exp(complete(s))\n\nA sum that a loop carries is completed once, after the loop.";
     LoopPlacement = "0311", "loop-placement", Error, "a carried variable changes its placement in a loop",
         "A variable has one placement for all trips. Annotate it, or reshard what is assigned.";
     LeavesVarying = "0312", "leaves-varying", Error, "a value that differs between positions would leave its mesh",
         "Each position has a value of its own. Write it into a window of an outer value, or `collect` the positions' values into one.";
     LeavesSplit = "0313", "leaves-split", Error, "a value that is split, partial or local would leave its mesh",
-        "What leaves a mesh is whole, complete and in gmem: `reshard(x, gmem)`.";
+        "What leaves a mesh is whole, complete and in gmem. The last line of a block is usually `reshard(x, gmem)`, which finishes a partial value too, and of two results `(reshard(a, gmem), reshard(b, gmem))`.";
     PlacementMismatch = "0314", "placement-mismatch", Error, "an annotation disagrees with the placement a value has",
         "An annotation places a result that nothing else places, and otherwise asserts; only `reshard` moves values.";
     UnknownHint = "0315", "unknown-hint", Error, "there is no hint of this name",
@@ -265,6 +279,8 @@ mod tests {
         names.sort_unstable();
         assert!(ids.windows(2).all(|w| w[0] != w[1]));
         assert!(names.windows(2).all(|w| w[0] != w[1]));
+        let grouped = |c: &Code| GROUPS.iter().filter(|(d, _)| c.in_group(d)).count() == 1;
+        assert!(Code::ALL.iter().all(grouped));
         assert!(Code::ALL.iter().all(|c| !c.summary().is_empty() && c.long().len() > 40));
     }
 }

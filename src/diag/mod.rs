@@ -8,7 +8,7 @@ pub mod json;
 pub mod render;
 
 use crate::base::Span;
-pub use codes::Code;
+pub use codes::{Code, GROUPS};
 pub use json::render_json;
 pub use render::{render_short, render_text};
 

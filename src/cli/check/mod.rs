@@ -34,7 +34,8 @@ pub struct Args {
     /// like the outputs
     #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with = "against")]
     expected: Vec<String>,
-    /// The reference: another function, FILE[:Module[.func]], run on the same inputs
+    /// The reference: another function, FILE[:Module[.func]], or :Module of the same file, run on the same
+    /// inputs
     #[arg(long, value_name = "SELECTION")]
     against: Option<String>,
     #[command(flatten)]
@@ -114,10 +115,12 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     if args.suggest && twin.is_none() && args.against.is_none() && args.expected.is_empty() {
         return Reply::usage("`--suggest` compares with a reference: `--expected` or `--against`");
     }
-    let other = match args.against.as_ref().map(|t| common.selected(t)).transpose() {
-        Ok(o) => o,
-        Err(r) => return r,
-    };
+    let other =
+        match args.against.as_ref().map(|t| common.selected_beside(&args.selection, t)).transpose()
+        {
+            Ok(o) => o,
+            Err(r) => return r,
+        };
     let mut told = s.err.clone() + other.as_ref().map_or("", |o| o.err.as_str());
     let all = match points(&s.graph, &args.dims) {
         Ok(p) => p,
