@@ -86,19 +86,24 @@ fn readme(dir: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The folders below one that hold programs.
+fn folders(below: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(below).into_iter().flatten().flatten().map(|e| e.path());
+    let mut dirs: Vec<PathBuf> = entries.filter(|p| p.is_dir()).collect();
+    dirs.sort();
+    let program = |p: &PathBuf| p.extension().is_some_and(|x| x == "tf");
+    let holds = |d: &Path| {
+        let mut all = std::fs::read_dir(d).into_iter().flatten().flatten().map(|e| e.path());
+        all.any(|p| program(&p))
+    };
+    dirs.into_iter().flat_map(|d| if holds(&d) { vec![d] } else { folders(&d) }).collect()
+}
+
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-    let mut dirs: Vec<PathBuf> = std::fs::read_dir(root)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| p.is_dir())
-        .collect();
-    dirs.sort();
     let mut trials = vec![];
-    for dir in dirs {
-        let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for dir in folders(&root) {
+        let name = dir.strip_prefix(&root).unwrap_or(&dir).to_string_lossy().into_owned();
         let at = dir.clone();
         trials.push(Trial::test(format!("{name}/README.md"), move || readme(&at)));
         let expect = std::fs::read_to_string(dir.join("expect.toml"))

@@ -25,6 +25,7 @@ mod wide_value;
 mod wrong_unit;
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -204,7 +205,7 @@ pub(super) fn advise(
     let p = Program { cx, ops, live, launches, capacity, bound };
     let mut out: Vec<Finding> = vec![];
     for r in RULES {
-        out.extend(merged((r.find)(&p)).into_iter().map(|d| finding(&p, r, d)));
+        out.extend(merged(alike((r.find)(&p))).into_iter().map(|d| finding(&p, r, d)));
     }
     out.retain(|f| matters(&p, f));
     let time = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, |s| s.ps);
@@ -237,6 +238,48 @@ fn merged(all: Vec<Draft>) -> Vec<Draft> {
         }
     }
     out
+}
+
+/// One draft for those that say the same of the same places, as in code that is pasted for each of
+/// many layers: one edit of the source would take them all away.
+fn alike(drafts: Vec<Draft>) -> Vec<Draft> {
+    let mut out: Vec<(Draft, usize)> = vec![];
+    let mut first: HashMap<(String, String, Option<u32>), Vec<usize>> = HashMap::new();
+    for d in drafts {
+        let start = d.sites.first().map(|s| s.site.span().start);
+        let seen = first.entry((d.what.clone(), d.edit.clone(), start)).or_default();
+        let same = |i: &&usize| {
+            let other = out.get(**i).map(|(o, _)| o);
+            other.is_some_and(|o| {
+                o.sites == d.sites && (o.blocking, o.beyond) == (d.blocking, d.beyond)
+            })
+        };
+        match seen.iter().find(same).and_then(|i| out.get_mut(*i)) {
+            Some((o, n)) => {
+                *n += 1;
+                o.is = o.is.and(d.is);
+                o.edits.extend(d.edits);
+                match (&mut o.bytes, d.bytes) {
+                    (Some(a), Some(b)) if a.of == b.of => {
+                        (a.read, a.write) = (a.read + b.read, a.write + b.write);
+                    }
+                    (a @ None, b) => *a = b,
+                    _ => {}
+                }
+            }
+            None => {
+                seen.push(out.len());
+                out.push((d, 1));
+            }
+        }
+    }
+    let count = |(mut d, n): (Draft, usize)| {
+        if n > 1 {
+            d.what += &format!(", in {n} calls");
+        }
+        d
+    };
+    out.into_iter().map(count).collect()
 }
 
 /// Whether a finding is worth a line: it takes a thousandth of the bound, or a hundredth of all
