@@ -73,14 +73,22 @@ fn run(dir: &Path, r: &Run) -> Result<(), Failed> {
     Err(format!("{}\n{}\n{shown}\n{stderr}", r.args.join(" "), wrong.join("\n")).into())
 }
 
-/// A README is short, and says how to run the example.
+/// A README starts with five lines, and says in them how to run the example. Of an example with
+/// kernels it goes on: how they were reached.
 fn readme(dir: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(dir.join("README.md"))?;
-    let lines = text.lines().filter(|l| !l.trim().is_empty()).count();
+    let (head, story) = text.split_once("\n## ").map_or((&*text, None), |(h, s)| (h, Some(s)));
+    let lines = head.lines().filter(|l| !l.trim().is_empty()).count();
     if lines != 5 {
-        return Err(format!("{lines} lines, expected 5").into());
+        return Err(format!("{lines} lines before the first section, expected 5").into());
     }
-    if !text.contains("`tilefoundry ") {
+    let kernels = std::fs::read_dir(dir)?
+        .flatten()
+        .any(|e| e.path().extension().is_some_and(|e| e == "cu"));
+    if kernels != story.is_some() {
+        return Err("a section tells how the kernels were reached, where there are any".into());
+    }
+    if !head.contains("`tilefoundry ") {
         return Err("the command is missing".into());
     }
     Ok(())
