@@ -316,8 +316,7 @@ fn decoder(r: &Run) -> Result<String> {
 
 fn encoder(r: &Run) -> Result<String> {
     let given = tilefoundry::tensorio::read(&r.dir.join("inputs.safetensors"))?;
-    let args: Vec<_> =
-        given.into_iter().map(|t| (t.name.unwrap_or_default(), t.tensor)).collect();
+    let args: Vec<_> = given.into_iter().map(|t| (t.name.unwrap_or_default(), t.tensor)).collect();
     let shape = args.first().map_or(&[][..], |(_, t)| t.shape());
     let dims: Vec<_> = ["B", "S"].into_iter().zip(shape.iter().map(|n| *n as i64)).collect();
     let (all, each) = (r.program(&r.case.entry, &dims)?, r.program("hidden", &dims)?);
