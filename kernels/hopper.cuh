@@ -109,12 +109,14 @@ __device__ __forceinline__ void load_4d(uint32_t to, const TensorMap& map, uint3
 }
 
 __device__ __forceinline__ void store_2d(const TensorMap& map, uint32_t from, int x, int y) {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map), "r"(from), "r"(x), "r"(y)
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];"
+                 ::"l"(&map), "r"(from), "r"(x), "r"(y)
                  : "memory");
 }
 
 __device__ __forceinline__ void store_4d(const TensorMap& map, uint32_t from, int x, int y, int z, int w) {
-    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map), "r"(from), "r"(x), "r"(y), "r"(z), "r"(w)
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
+                 ::"l"(&map), "r"(from), "r"(x), "r"(y), "r"(z), "r"(w)
                  : "memory");
 }
 
@@ -131,7 +133,8 @@ __device__ __forceinline__ void proxy_fence() { asm volatile("fence.proxy.async.
 
 /// Four 8 x 8 matrices of 16-bit elements; lane 8i + r gives the address of row r of matrix i.
 __device__ __forceinline__ void store_matrices(uint32_t at, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(a), "r"(b), "r"(c), "r"(d)
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 ::"r"(at), "r"(a), "r"(b), "r"(c), "r"(d)
                  : "memory");
 }
 
@@ -151,7 +154,8 @@ __device__ __forceinline__ void registers_up() {
 /// of a matrix that is read transposed go on `next` bytes further after each 128 bytes.
 __device__ __forceinline__ uint64_t matrix(uint32_t at, uint32_t next = 0) {
     const uint64_t swizzle_128 = 1;
-    return (uint64_t)((at & 0x3ffff) >> 4) | (uint64_t)(next >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 | swizzle_128 << 62;
+    return (uint64_t)((at & 0x3ffff) >> 4) | (uint64_t)(next >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 |
+           swizzle_128 << 62;
 }
 
 __device__ __forceinline__ void mma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }

@@ -678,7 +678,7 @@ mod tests {
         };
         assert_eq!(shape(&[]), (Some(4), vec![]));
         assert_eq!(shape(&[("cfg".into(), "e.json".into())]), (Some(9), vec![]));
-        let wrong = "the file has no config `conf`: did you mean `cfg`?".to_string();
+        let wrong = "the file has no config `conf`: it has `cfg`".to_string();
         assert_eq!(shape(&[("conf".into(), "e.json".into())]), (Some(4), vec![wrong]));
         assert_eq!(shape(&[("cfg".into(), "f.json".into())]).0, None);
     }

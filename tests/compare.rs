@@ -279,6 +279,18 @@ fn charts_are_documents_with_every_series_and_op() {
     for part in ["op/B, log", "op/s (log)", "ridge of tensor.bf16", ">matmul</text>", "</svg>"] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    // a roof for whatever the target rates and an op needs longest: special functions, and the array
+    // of a target that is no GPU
+    let logical = format!("{GQA}:Decode.logical");
+    assert_eq!(run(&[&logical, "--dim", "ctx=64", "--plot", &roof]).0, 0);
+    assert!(std::fs::read_to_string(&roof).unwrap().contains("ridge of sfu"));
+    let product = file("product.tf");
+    let text = "module M { target \"example.array\"; entry func f(a: i8[64, 64], b: i8[64, 64]) -> \
+                i32[64, 64] { matmul(a, b, out = i32) } }";
+    std::fs::write(&product, text).unwrap();
+    let dir = ["--target-dir", "examples/accelerator/targets"];
+    assert_eq!(run(&[&dir[..], &[&product, "--plot", &roof]].concat()).0, 0);
+    assert!(std::fs::read_to_string(&roof).unwrap().contains("ridge of tensor.i8"));
 }
 
 /// The same name in two files is two programs.

@@ -73,32 +73,44 @@ fn run(dir: &Path, r: &Run) -> Result<(), Failed> {
     Err(format!("{}\n{}\n{shown}\n{stderr}", r.args.join(" "), wrong.join("\n")).into())
 }
 
-/// A README is short, and says how to run the example.
+/// A README starts with five lines, and says in them how to run the example. Of an example with
+/// kernels it goes on: how they were reached.
 fn readme(dir: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(dir.join("README.md"))?;
-    let lines = text.lines().filter(|l| !l.trim().is_empty()).count();
+    let (head, story) = text.split_once("\n## ").map_or((&*text, None), |(h, s)| (h, Some(s)));
+    let lines = head.lines().filter(|l| !l.trim().is_empty()).count();
     if lines != 5 {
-        return Err(format!("{lines} lines, expected 5").into());
+        return Err(format!("{lines} lines before the first section, expected 5").into());
     }
-    if !text.contains("`tilefoundry ") {
+    let kernels =
+        std::fs::read_dir(dir)?.flatten().any(|e| e.path().extension().is_some_and(|e| e == "cu"));
+    if kernels != story.is_some() {
+        return Err("a section tells how the kernels were reached, where there are any".into());
+    }
+    if !head.contains("`tilefoundry ") {
         return Err("the command is missing".into());
     }
     Ok(())
 }
 
+/// The folders below one that hold programs.
+fn folders(below: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(below).into_iter().flatten().flatten().map(|e| e.path());
+    let mut dirs: Vec<PathBuf> = entries.filter(|p| p.is_dir()).collect();
+    dirs.sort();
+    let program = |p: &PathBuf| p.extension().is_some_and(|x| x == "tf");
+    let holds = |d: &Path| {
+        let mut all = std::fs::read_dir(d).into_iter().flatten().flatten().map(|e| e.path());
+        all.any(|p| program(&p))
+    };
+    dirs.into_iter().flat_map(|d| if holds(&d) { vec![d] } else { folders(&d) }).collect()
+}
+
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-    let mut dirs: Vec<PathBuf> = std::fs::read_dir(root)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|e| e.path())
-        .filter(|p| p.is_dir())
-        .collect();
-    dirs.sort();
     let mut trials = vec![];
-    for dir in dirs {
-        let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for dir in folders(&root) {
+        let name = dir.strip_prefix(&root).unwrap_or(&dir).to_string_lossy().into_owned();
         let at = dir.clone();
         trials.push(Trial::test(format!("{name}/README.md"), move || readme(&at)));
         let expect = std::fs::read_to_string(dir.join("expect.toml"))

@@ -33,6 +33,8 @@ struct Case {
     model: String,
     module: String,
     entry: String,
+    /// Of all weights at the published config.
+    bytes: u64,
 }
 
 fn root() -> &'static Path {
@@ -51,6 +53,7 @@ struct Program {
 struct Run {
     case: Case,
     session: Session,
+    dir: PathBuf,
     checkpoint: Checkpoint,
     expected: Checkpoint,
 }
@@ -71,7 +74,7 @@ impl Run {
         if !session.wrong_settings.is_empty() {
             return Err(session.wrong_settings.join("\n").into());
         }
-        Ok(Run { case, session, checkpoint, expected })
+        Ok(Run { case, session, dir: dir.to_path_buf(), checkpoint, expected })
     }
 
     fn expected(&self, name: &str) -> Result<Tensor> {
@@ -312,9 +315,10 @@ fn decoder(r: &Run) -> Result<String> {
 }
 
 fn encoder(r: &Run) -> Result<String> {
-    let (ids, mask) = (r.expected("ids")?, r.expected("mask")?);
-    let dims = [("B", ids.shape()[0] as i64), ("S", ids.shape()[1] as i64)];
-    let args = [("ids".to_string(), ids), ("mask".to_string(), mask)];
+    let given = tilefoundry::tensorio::read(&r.dir.join("inputs.safetensors"))?;
+    let args: Vec<_> = given.into_iter().map(|t| (t.name.unwrap_or_default(), t.tensor)).collect();
+    let shape = args.first().map_or(&[][..], |(_, t)| t.shape());
+    let dims: Vec<_> = ["B", "S"].into_iter().zip(shape.iter().map(|n| *n as i64)).collect();
     let (all, each) = (r.program(&r.case.entry, &dims)?, r.program("hidden", &dims)?);
     r.all_used(&[&all, &each])?;
     let (out, h) = (all.run(&dims, &args)?, each.run(&dims, &args)?);
@@ -330,8 +334,28 @@ fn encoder(r: &Run) -> Result<String> {
     Ok(format!("{:.2} of the bound used", used.max(last)))
 }
 
+/// The weights of the published config take as many bytes as the tensors of the checkpoint.
+fn published(case: &Case) -> Result<()> {
+    let file = root().join(format!("examples/models/{0}/{0}.tf", case.model));
+    let session = Session::open(&Disk, &file.display().to_string(), &[], Targets::default());
+    let module = Some(case.module.clone());
+    let sel = Selection { file: String::new(), module, func: Some(case.entry.clone()) };
+    let compiled = session.compile(session.select(&sel)?);
+    let graph = compiled.graph.as_ref().ok_or("it does not compile")?;
+    let env = env(graph, &[("ctx", 1), ("B", 1), ("S", 1)])?;
+    let all = wanted(graph, &env).map_err(|d| d.message)?;
+    let weights = all.iter().filter(|w| matches!(w.kind, ParamKind::Weight { .. }));
+    let bytes = |w: &Wanted| w.shape.iter().product::<usize>() as u64 * w.dtype.bits() / 8;
+    let found: u64 = weights.map(bytes).sum();
+    match found == case.bytes {
+        true => Ok(()),
+        false => Err(format!("weights of {found} bytes, the checkpoint has {}", case.bytes).into()),
+    }
+}
+
 fn run(dir: &Path) -> Result<()> {
     let r = Run::open(dir)?;
+    published(&r.case)?;
     let said = match r.expected.shape("tokens") {
         Some(_) => decoder(&r)?,
         None => encoder(&r)?,

@@ -6,18 +6,11 @@
 
 #include <cstdint>
 
-#ifndef BYTES
-#define BYTES 16384
-#endif
-#ifndef PARTS
-#define PARTS 2
-#endif
-#ifndef THREADS
-#define THREADS 128
-#endif
-
 namespace {
 
+constexpr int BYTES = 16384;
+constexpr int PARTS = 2;
+constexpr int THREADS = 128;
 constexpr int PART = BYTES / PARTS;
 static_assert(PART % (THREADS * 16) == 0, "a part is whole vectors of every thread");
 

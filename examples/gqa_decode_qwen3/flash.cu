@@ -10,10 +10,6 @@
 #include <cstdint>
 #include <cuda_bf16.h>
 
-#ifndef SLOTS
-#define SLOTS 4
-#endif
-
 namespace {
 
 constexpr int KV_HEADS = 8;
@@ -22,6 +18,7 @@ constexpr int D = 128;
 constexpr int BK = 16;                // tokens of a tile
 constexpr int ROW = D * 2;            // bytes of a token's key or value in one head
 constexpr int TILE = BK * ROW;        // of keys, or of values
+constexpr int SLOTS = 4;
 constexpr int RING = SLOTS * TILE;    // of a warp: keys and values alternate
 constexpr int STATE = G * D + 2 * G;  // a softmax state: weighted values, maxima, sums
 

@@ -4,7 +4,8 @@
 // Each CTA takes tiles of 128 queries of one head. A producer warp fetches K and V in blocks of 128 keys
 // into a ring, from the diagonal back to the first key. Two warpgroups have 64 queries each. The scores of
 // a block are on the matrix unit before the values of the block before it are, so that a softmax has both
-// products of a block to run beside, and those of the other warpgroup. Queries and keys are multiples of 128.
+// products of a block to run beside, and those of the other warpgroup. Queries and keys are multiples of
+// 128, and the scale is positive.
 
 #include "../../kernels/hopper.cuh"
 

@@ -92,9 +92,6 @@ extern "C" __global__ void __launch_bounds__(VECTORS)
     const uint4 a = load(x + at), b = load(residual + at);
     const uint4 g = __ldg(gamma + t);
     const uint4 sum = add(a, b);
-#if !defined(LATE) || LATE == 0
-    __stcs(h + at, sum);
-#endif
     *(uint4*)(row + t / 64 * SUM_BYTES + t % 64 * 16) = sum;
     __syncthreads();
 
@@ -122,11 +119,7 @@ extern "C" __global__ void __launch_bounds__(VECTORS)
         if (block < SUMS && p == 0) sums[block] = s0 + s1;
     }
     __syncthreads();
-#if defined(LATE) && LATE == 1
+    // both results go out after every read of the row, and may leave L2 before what is read
     __stcs(h + at, sum);
-#endif
     __stcs(y + at, normalize(sum, g, factor(sums)));
-#if defined(LATE) && LATE == 2
-    __stcs(h + at, sum);
-#endif
 }

@@ -30,6 +30,7 @@ mod roofline;
 pub mod schema;
 pub mod scopes;
 mod shape;
+mod since;
 mod sum;
 pub mod sweep;
 mod text;
@@ -117,20 +118,24 @@ pub fn analyze(
         true => vec![],
         false => footprint::footprints(&cx, ops.iter()),
     };
-    let roofline =
-        rated.map(|t| roofline::roofline(&cx, (t, roofline::PEAK), &ops, &launches, &footprints));
+    let groups = roofline::Groups::of(&cx, if footprints.is_empty() { &[] } else { &ops });
+    let roofline = rated.map(|t| {
+        roofline::roofline(&cx, (t, roofline::PEAK), &ops, &groups, &launches, &footprints)
+    });
     let predicted = target.filter(|_| !options.no_prediction);
     // the sizes of a sweep that asks for another figure leave it out as they leave out the ops
     let reuse = target.filter(|_| !options.no_ops || predicted.is_some());
     let reuse = reuse.and_then(|t| reuse::reuse(&cx, t, &ops, &launches));
     let prediction = predicted.and_then(|t| {
         let kept = reuse.as_ref().and_then(|r| r.gmem_lru).map(u128::from);
-        timeline::predict(&cx, t, &ops, &launches, &footprints, kept)
+        timeline::predict(&cx, t, &ops, &groups, &launches, &footprints, kept)
     });
     let bound = roofline.as_ref().and_then(|r| r.bound("placed", "cold"));
     let advice = match options.no_advice {
         true => vec![],
-        false => advice::advise(&cx, &ops, &live, &launches, &capacity, bound),
+        false => {
+            advice::advise(&cx, &ops, &live, &launches, &capacity, (bound, &groups, &footprints))
+        }
     };
     let all: Vec<&OpCost> = ops.iter().collect();
     let unplaced = |o: &&&OpCost| o.run.launch.is_none() && !o.entries.is_empty();

@@ -25,13 +25,15 @@
 //!
 //! `cold`: the inputs are in `gmem`. `warm`: what fits the last cache is there already.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::cost::{Key, OpCost};
 use super::cx::Cx;
 use super::footprint::{Print, footprints};
 use super::record::{Bound, BoundRow, Certainty, LaunchRecord, PerUnit, Ratio, Roofline};
 use super::reuse::must_miss;
+use super::since::Since;
 use super::sum;
 use super::units::{bytes, time};
 use crate::graph::ValueId;
@@ -154,13 +156,14 @@ pub(super) fn roofline(
     cx: &Cx,
     rates: Rates,
     ops: &[OpCost],
+    groups: &Groups,
     launches: &[LaunchRecord],
     footprints: &[Print],
 ) -> Roofline {
     let mut bounds = vec![];
     for warm in [false, true] {
         bounds.push(device(cx, rates, ops, footprints, warm));
-        bounds.push(placed(cx, rates, ops, launches, footprints, warm, None));
+        bounds.push(placed(cx, rates, groups, launches, footprints, warm));
     }
     let names: Vec<&str> = rates.1.iter().map(|s| s.as_str()).collect();
     Roofline { rates: names.join(", else "), bounds }
@@ -284,47 +287,121 @@ fn work(ops: &[&OpCost]) -> Vec<(Resource, u128, Certainty)> {
 /// whole device.
 pub(super) type Group<'o, 'c> = (Option<usize>, Vec<&'o OpCost<'c>>);
 
-pub(super) fn groups<'o, 'c>(ops: &'o [OpCost<'c>]) -> Vec<Group<'o, 'c>> {
-    let mut groups: Vec<Group> = vec![];
-    for o in ops {
-        match groups.last_mut() {
-            Some((l, g)) if *l == o.run.launch && l.is_some() => g.push(o),
-            _ => groups.push((o.run.launch, vec![o])),
-        }
-    }
-    groups
+/// All groups, with the distinct bytes of each.
+#[derive(Clone)]
+pub(super) struct Groups<'o, 'c> {
+    pub all: Vec<Group<'o, 'c>>,
+    pub prints: Vec<Rc<[Print]>>,
 }
 
-/// The bound of the program as authored; `even` is a launch taken as if every unit did as much.
+impl<'o, 'c> Groups<'o, 'c> {
+    pub fn of(cx: &Cx, ops: &'o [OpCost<'c>]) -> Groups<'o, 'c> {
+        let mut all: Vec<Group> = vec![];
+        for o in ops {
+            match all.last_mut() {
+                Some((l, g)) if *l == o.run.launch && l.is_some() => g.push(o),
+                _ => all.push((o.run.launch, vec![o])),
+            }
+        }
+        let prints = all.iter().map(|(_, g)| footprints_of(cx, g));
+        Groups { prints: prints.collect(), all }
+    }
+}
+
+/// The bound of the program as authored.
 pub(super) fn placed(
     cx: &Cx,
     rates: Rates,
-    ops: &[OpCost],
+    groups: &Groups,
     launches: &[LaunchRecord],
     footprints: &[Print],
     warm: bool,
-    even: Option<usize>,
 ) -> Bound {
     let mut rows = Rows::new();
-    let groups = groups(ops);
-    for group in &groups {
-        of_group(cx, rates, group, launches, even, &mut rows);
+    for group in &groups.all {
+        of_group(cx, rates, group, launches, None, &mut rows);
     }
+    moved(cx, rates, groups, footprints, warm, &mut rows);
+    if warm {
+        rows.remove("gmem in flight");
+    }
+    bound("placed", warm, rows)
+}
+
+/// The rows of `gmem` and the last cache of the whole program.
+fn moved(
+    cx: &Cx,
+    rates: Rates,
+    groups: &Groups,
+    footprints: &[Print],
+    warm: bool,
+    rows: &mut Rows,
+) {
     // a result is written once, whatever happens
     let results = footprints.iter().filter(|f| f.record.persistent);
     let results = results.filter(|_| cached(rates.0));
     let mut moved: u128 = results.map(|f| f.record.write.div_ceil(f.devices)).sum();
     let (mut through, mut is) = (0u128, Certainty::Exact);
-    for t in traffic(cx, rates.0, &groups, footprints) {
+    for t in traffic(cx, rates.0, groups, footprints) {
         moved += t.least;
         through += t.moved + t.again;
         is = is.and(t.is);
     }
-    gmem(rates, &mut rows, moved, through.saturating_sub(moved), is, warm);
-    if warm {
-        rows.remove("gmem in flight");
+    gmem(rates, rows, moved, through.saturating_sub(moved), is, warm);
+}
+
+/// Groups that would be others, the old ones by their index. What is alike stays as it is.
+pub(super) struct Changed<'o, 'c> {
+    pub groups: BTreeMap<usize, Vec<&'o OpCost<'c>>>,
+    pub launches: &'o [LaunchRecord],
+    /// A launch taken as if every unit did as much.
+    pub even: Option<usize>,
+}
+
+/// Times by resource of the `placed` cold bound, where some groups are others; `before` is that
+/// bound without them. None is unrated.
+pub(super) fn placed_with(
+    cx: &Cx,
+    rates: Rates,
+    (groups, launches, footprints): (&Groups, &[LaunchRecord], &[Print]),
+    before: &Bound,
+    changed: &Changed,
+) -> BTreeMap<String, Option<Ratio>> {
+    let mut times: BTreeMap<String, Option<Ratio>> =
+        before.rows.iter().map(|r| (r.resource.clone(), r.ps)).collect();
+    let (mut old, mut new) = (Rows::new(), Rows::new());
+    let mut others = groups.clone();
+    let mut results = false;
+    for (i, ops) in &changed.groups {
+        let (Some(group), Some(prints)) = (others.all.get_mut(*i), others.prints.get_mut(*i))
+        else {
+            continue;
+        };
+        of_group(cx, rates, group, launches, None, &mut old);
+        *group = (group.0, ops.clone());
+        of_group(cx, rates, group, changed.launches, changed.even, &mut new);
+        results |= prints.iter().any(|f| f.record.persistent && f.record.write > 0);
+        *prints = footprints_of(cx, ops);
     }
-    bound("placed", warm, rows)
+    let time = |rows: &Rows, name: &str| rows.get(name).map_or(Some(Ratio::ZERO), |r| r.ps);
+    let names: BTreeSet<String> = old.keys().chain(new.keys()).cloned().collect();
+    for name in names {
+        let at = times.entry(name.clone()).or_insert(Some(Ratio::ZERO));
+        let without = (*at).zip(time(&old, &name)).map(|(t, gone)| t.minus(gone));
+        *at = without.zip(time(&new, &name)).map(|(t, more)| t.plus(more));
+    }
+    // what results are written is known of all ops together
+    let again = results.then(|| {
+        super::footprint::footprints(cx, others.all.iter().flat_map(|(_, g)| g.iter().copied()))
+    });
+    let mut rows = Rows::new();
+    moved(cx, rates, &others, again.as_deref().unwrap_or(footprints), false, &mut rows);
+    times.extend(rows.into_iter().map(|(name, r)| (name, r.ps)));
+    times
+}
+
+fn footprints_of(cx: &Cx, ops: &[&OpCost]) -> Rc<[Print]> {
+    footprints(cx, ops.iter().copied()).into()
 }
 
 /// The bound of one group alone.
@@ -513,19 +590,21 @@ pub(super) struct Traffic {
 pub(super) fn traffic(
     cx: &Cx,
     target: &Target,
-    groups: &[Group],
+    groups: &Groups,
     footprints: &[Print],
 ) -> Vec<Traffic> {
     let capacity = last_cache(target).map_or(0, |(_, n)| n);
     let caches = target.caches().iter().filter(|c| c.of == Storage::Gmem.name());
     let held = caches.filter_map(|c| c.capacity.known()).map(|f| u128::from(f.value)).sum();
-    let sets = working_sets(cx, groups);
-    // buffers in the order of their last touch, the latest last, with the bytes touched then
-    let mut recent: Vec<(ValueId, u128)> = vec![];
+    let sets = working_sets(cx, &groups.all);
+    // when each buffer was touched last, with the bytes touched then
+    let mut recent: BTreeMap<ValueId, (usize, u128)> = BTreeMap::new();
+    let mut touched = Since::default();
+    let inputs: BTreeSet<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
     let results = footprints.iter().filter(|f| f.record.persistent);
     let mut kept: BTreeMap<ValueId, Written> = results.map(|f| (f.root, Written::Result)).collect();
     let mut out = vec![];
-    for (launch, ops) in groups {
+    for ((launch, ops), prints) in groups.all.iter().zip(&groups.prints) {
         let (mut moved, mut least, mut written, mut through) = (0u128, 0u128, 0u128, 0u128);
         let mut is = Certainty::Exact;
         let set = ops.first().filter(|_| launch.is_none()).and_then(|o| innermost(cx, o));
@@ -539,7 +618,9 @@ pub(super) fn traffic(
             least = must_miss(cx, ops, held).div_ceil(devices(cx));
             moved = least;
         }
-        for f in super::footprint::footprints(cx, ops.iter().copied()) {
+        // what the group itself touches does not come before what it touches beside
+        let mut here: Vec<(ValueId, u128)> = vec![];
+        for f in prints.iter() {
             let (read, write) = (f.record.read, f.record.write);
             if !cached(target) {
                 // nothing lies between the units and memory
@@ -551,13 +632,10 @@ pub(super) fn traffic(
                 is = is.and(f.record.read_is).and(f.record.write_is);
                 continue;
             }
-            let since: Option<u128> = recent
-                .iter()
-                .rposition(|(k, _)| *k == f.root)
-                .map(|i| recent.iter().skip(i).map(|(_, n)| n).sum());
+            let since = recent.get(&f.root).map(|(at, _)| touched.since(*at));
             let gone = since.map(|s| s.saturating_sub(capacity));
             // what is first used here was there before, or is made here
-            let input = cx.graph.params.iter().any(|p| p.value == f.root);
+            let input = inputs.contains(&f.root);
             let first = gone.unwrap_or(if input { read } else { 0 }).min(read);
             let stored = kept.entry(f.root).or_default().touch(gone.unwrap_or(0), write);
             let again = f.read_total.saturating_sub(read) + f.write_total.saturating_sub(write);
@@ -567,8 +645,16 @@ pub(super) fn traffic(
             written += write.div_ceil(f.devices);
             through += (f.read_total + f.write_total).div_ceil(f.devices);
             is = is.and(f.record.read_is).and(f.record.write_is);
-            recent.retain(|(k, _)| *k != f.root);
-            recent.push((f.root, read.max(write)));
+            here.push((f.root, read.max(write)));
+        }
+        // each buffer once, at its last touch
+        for (root, bytes) in here {
+            if let Some((at, n)) = recent.get(&root).copied() {
+                touched.take(at, n);
+            }
+            let at = touched.next();
+            touched.add(at, bytes);
+            recent.insert(root, (at, bytes));
         }
         out.push(Traffic { moved, least, written, again: through.saturating_sub(moved), is });
     }

@@ -68,6 +68,10 @@ pub fn text(a: &Analysis, sources: &SourceMap, show: Show) -> String {
     };
     // what work there is, first
     while grows(&(Part::Work as usize)) {}
+    // then the parts of the program, down to those that differ
+    for _ in 1..MOST {
+        grows(&(Part::Scopes as usize));
+    }
     let mut parts: Vec<usize> = (0..PARTS).collect();
     for _ in 1..MOST {
         parts.retain(&mut grows);
@@ -77,6 +81,9 @@ pub fn text(a: &Analysis, sources: &SourceMap, show: Show) -> String {
 
 const LINES: usize = 40;
 
+/// Rows of what the last cache keeps in a full report.
+const REUSED: usize = 40;
+
 /// Rows that a part of the short report has at most.
 const MOST: usize = 6;
 
@@ -84,15 +91,15 @@ const MOST: usize = 6;
 #[derive(Clone, Copy)]
 enum Part {
     Work,
+    Scopes,
+    Advice,
     Launches,
     Bounds,
-    Advice,
     Notes,
     Ops,
     Answer,
     Memory,
     Predicted,
-    Scopes,
     Capacity,
 }
 
@@ -197,7 +204,7 @@ impl Report<'_> {
         if let Some(b) = a.roofline.as_ref().and_then(|r| r.bound("placed", "cold")) {
             let exceeded = a.capacity.iter().any(|p| p.exceeded);
             let line = bound_line(b);
-            self.line(&if exceeded { format!("if it did: {line}") } else { line });
+            self.line(&if exceeded { format!("if it fitted: {line}") } else { line });
         }
         if let Some(r) = &a.roofline
             && let (Some(d), Some(p)) = (r.bound("device", "cold"), r.bound("placed", "cold"))
@@ -221,9 +228,12 @@ impl Report<'_> {
         let lines = super::advice::next(a).unwrap_or_else(|| {
             let none = match (bounds("device"), bounds("placed")) {
                 (Some(d), Some(p)) if d.ps == p.ps && d.ps.is_some() => {
-                    format!("next: nothing; the bound is the device's own on {}", d.binds)
+                    format!(
+                        "next: nothing lowers this bound: it is the device's own, on {}",
+                        d.binds
+                    )
                 }
-                (_, Some(p)) => format!("next: nothing found lowers the bound by {}", p.binds),
+                (_, Some(p)) => format!("next: nothing found lowers this bound, on {}", p.binds),
                 _ => "next: nothing found".to_string(),
             };
             vec![none]
@@ -357,15 +367,41 @@ impl Report<'_> {
                 Held::No => format!("missed at {}", bytes(x.nearest)),
                 Held::Partly => format!("{} missed", bytes(x.missed)),
             };
-            format!("{} {} between {} {held}", x.buffer, bytes(x.again), x.between.as_str())
+            let buffer = x.buffer.split('#').next().unwrap_or_default();
+            format!("{buffer} {} between {} {held}", bytes(x.again), x.between.as_str())
         };
-        let rows: Vec<String> = rows.iter().take(self.limit(Part::Memory, 3)).map(row).collect();
+        // values that each of many layers has are one row
+        let mut said: Vec<(String, usize)> = vec![];
+        let most = self.limit(Part::Memory, 3).min(REUSED);
+        for text in rows.iter().map(row) {
+            match said.iter_mut().find(|(t, _)| *t == text) {
+                Some((_, n)) => *n += 1,
+                None => said.push((text, 1)),
+            }
+        }
+        let more = said.len().saturating_sub(most);
+        let shown: Vec<String> = said
+            .into_iter()
+            .take(most)
+            .map(|(t, n)| if n == 1 { t } else { format!("{t} (x {n})") })
+            .collect();
         let gmem = match r.gmem_lru {
             Some(n) => format!("gmem {} predicted", bytes(u128::from(n))),
             None => "gmem not predicted".to_string(),
         };
         let (name, size, mark) = (&r.cache, bytes(r.capacity), mark(r.is));
-        self.line(&format!("  {name} of {size}: {gmem}{mark}; again {}", rows.join(", ")));
+        let head = format!("  {name} of {size}: {gmem}{mark}; again ");
+        if !self.full {
+            self.line(&(head + &shown.join(", ")));
+            return;
+        }
+        for (i, row) in shown.iter().enumerate() {
+            let start = if i == 0 { head.clone() } else { " ".repeat(4) };
+            self.line(&(start + row));
+        }
+        if more > 0 {
+            self.line(&format!("    {more} more: --json"));
+        }
     }
 
     fn bounds(&mut self, a: &Analysis) {

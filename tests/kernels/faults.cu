@@ -85,7 +85,12 @@ extern "C" __global__ void scale_reads_illegal(const float* x, float* y, uint32_
 // Reads 16 bytes at an address that is no multiple of 16.
 extern "C" __global__ void scale_misaligned(const float* x, float* y, uint32_t n) {
     const uint32_t i = index();
-    if (i + 4 < n) y[i] = ((const float4*)(x + 1))[i / 4].x * 2.0f;
+    if (i >= n) return;
+    float v[4];
+    asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+                 : "l"(x + 1));
+    y[i] = v[0] * 2.0f;
 }
 
 // Waits for a flag that nobody sets. It gives up after `seconds`, so that no device hangs.
@@ -221,13 +226,13 @@ extern "C" __global__ void project(const float* x, const float* w_t, float* y, u
     y[m] = s;
 }
 
-// -- y = x / sum(x), in one cooperative launch: blocks meet at a barrier over the grid
+// -- y = x / sum(x^2), in one cooperative launch: blocks meet at a barrier over the grid
 
 extern "C" __global__ void normalize(const float* x, float* parts, float* y, uint32_t n) {
     __shared__ float part[8];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     float s = 0.0f;
-    for (uint32_t i = index(); i < n; i += gridDim.x * blockDim.x) s += x[i];
+    for (uint32_t i = index(); i < n; i += gridDim.x * blockDim.x) s += x[i] * x[i];
     s = warp_sum(s);
     if (lane == 0) part[warp] = s;
     __syncthreads();

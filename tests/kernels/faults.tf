@@ -417,11 +417,11 @@ twin StackWrongOrder for Stack {
     }
 }
 
-// -- y = x / sum(x), behind a barrier over the grid
+// -- y = x / sum(x^2), behind a barrier over the grid
 
 module Normalize {
     entry func run(x: f32[N]) -> f32[N] {
-        x / sum(x)
+        x / sum(square(x))
     }
 }
 

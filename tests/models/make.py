@@ -3,8 +3,8 @@ weights, and what the classes of transformers compute with them in f32.
 
     python tests/models/make.py [NAME..]
 
-needs the packages of tests/torch/requirements.txt and transformers. Each folder gets the config, a
-checkpoint under the published names, and `expected.safetensors`: of a decoder the tokens of a
+needs the packages of tests/torch/requirements.txt and transformers. Each folder gets the config, the
+bytes of the published checkpoint, a checkpoint under the published names, and `expected.safetensors`: of a decoder the tokens of a
 greedy run from one token on, with the output of every layer and the logits of every step; of an
 encoder its inputs, the output of every layer and the result.
 """
@@ -18,6 +18,7 @@ import transformers
 from safetensors.torch import save_file
 
 HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples" / "models"
 STEPS = 64
 
 
@@ -89,7 +90,7 @@ def qwen3():
     # a tied head turns a large embedding into the token that it came from
     randomize(model, 5, embed=0.1)
     weights = {k: v for k, v in model.state_dict().items() if k != "lm_head.weight"}
-    return raw, weights, greedy(model, model.model.layers, 1)
+    return model, raw, weights, greedy(model, model.model.layers, 1)
 
 
 def nemotron_h():
@@ -115,7 +116,7 @@ def nemotron_h():
             weights.update({f"{head}.{i}.{which}.weight": w for i, w in enumerate(v)})
         else:
             weights[k] = v
-    return raw, weights, greedy(model, model.model.layers, 1)
+    return model, raw, weights, greedy(model, model.model.layers, 1)
 
 
 def minilm():
@@ -139,23 +140,54 @@ def minilm():
         mean = (h * m).sum(1) / m.sum(1).clamp(min=1e-9)
         out = torch.nn.functional.normalize(mean, p=2, dim=1)
     weights = {k: v for k, v in model.state_dict().items() if "position_ids" not in k}
-    return raw, weights, {
+    return model, raw, weights, {
         "ids": ids.int(), "mask": mask.int(), "hidden": torch.stack(seen), "output": out,
     }
 
 
-MAKERS = {"qwen3_1_7b": qwen3, "nemotron_h": nemotron_h, "minilm": minilm}
+def size(model, raw, dtype):
+    """Bytes of the checkpoint of a model at the sizes of a published config."""
+    with torch.device("meta"):
+        full = type(model)(type(model.config)(**raw))
+    wide = getattr(full, "_keep_in_fp32_modules_strict", None) or []
+    tied = {"lm_head.weight"} if raw.get("tie_word_embeddings") else set()
+    total = 0
+    for name, t in full.state_dict().items():
+        unused = name in tied or not t.is_floating_point() or name.startswith("pooler.")
+        kept = any(name.endswith(w) for w in wide)
+        total += 0 if unused else t.numel() * (torch.float32 if kept else dtype).itemsize
+    return total
+
+
+# the maker, the module and its entry, and the dtype of the published checkpoint
+MODELS = {
+    "qwen3_1_7b": (qwen3, "Qwen3", "step", torch.bfloat16),
+    "nemotron_h": (nemotron_h, "NemotronH", "step", torch.bfloat16),
+    "minilm": (minilm, "MiniLM", "encode", torch.float32),
+}
 
 
 def main():
-    for name in sys.argv[1:] or MAKERS:
+    for name in sys.argv[1:] or MODELS:
         print(name)
-        raw, weights, expected = MAKERS[name]()
+        maker, module, entry, dtype = MODELS[name]
+        model, raw, weights, expected = maker()
         folder = HERE / name
         folder.mkdir(exist_ok=True)
         (folder / "config.json").write_text(json.dumps(raw, indent=2, sort_keys=True) + "\n")
+        published = json.loads((EXAMPLES / name / "config.json").read_text())
+        case = {
+            "model": name, "module": module, "entry": entry,
+            "bytes": size(model, published, dtype),
+        }
+        print(f"  {case['bytes']:,} bytes of the published checkpoint")
+        (folder / "case.json").write_text(json.dumps(case, indent=2) + "\n")
         tidy = {k: v.detach().clone().contiguous() for k, v in weights.items()}
         save_file(tidy, folder / "model.safetensors")
+        # `check` takes the inputs from a file of their own
+        inputs = {k: expected.pop(k) for k in ["ids", "mask"] if k in expected}
+        if inputs:
+            save_file(inputs, folder / "inputs.safetensors")
         save_file({k: v.contiguous() for k, v in expected.items()}, folder / "expected.safetensors")
 
 

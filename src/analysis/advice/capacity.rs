@@ -44,7 +44,7 @@ fn peak(r: &PeakRecord) -> Draft {
     let (place, owner) = (&r.storage, &r.owner);
     let largest = r.values.first();
     let edit = match (r.would_fit.is_empty(), largest, r.exceeded) {
-        (false, _, _) => format!("would fit: {}", r.would_fit.join("; or ")),
+        (false, _, _) => r.would_fit.join("; or "),
         (true, Some(v), true) => {
             format!("needs {} less: `{}` is the largest", exact(used - limit), v.value)
         }

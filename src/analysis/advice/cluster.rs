@@ -59,8 +59,8 @@ pub(super) fn group(p: &Program, op: usize) -> Group {
 
 struct Search<'p, 'c> {
     p: &'p Program<'p, 'c>,
-    /// What is handed over, with its bytes.
-    edges: Vec<(Edge, u128)>,
+    /// What is handed over, with its bytes, by either end, numbered.
+    edges: BTreeMap<usize, Vec<(usize, Edge, u128)>>,
     /// Groups by the groups that they read from.
     next: BTreeMap<Group, BTreeSet<Group>>,
     /// Bytes that one grid position can hold.
@@ -70,19 +70,27 @@ struct Search<'p, 'c> {
 /// The clusters of more than one op.
 pub(super) fn clusters(p: &Program, buffers: &BTreeMap<ValueId, Vec<Access>>) -> Vec<Cluster> {
     let s = Search::of(p, buffers);
-    let mut out: Vec<Cluster> = vec![];
+    let mut out = Found::default();
     for (i, o) in p.ops.iter().enumerate() {
         if o.run.launch.is_none() && o.entries.iter().any(|e| e.total > 0) {
             s.join(&mut out, i);
         }
     }
-    out.retain(|c| c.ops.len() > 1);
-    out
+    out.clusters.into_iter().flatten().filter(|c| c.ops.len() > 1).collect()
+}
+
+/// Clusters so far, the latest last; none where one went into a later one.
+#[derive(Default)]
+struct Found {
+    clusters: Vec<Option<Cluster>>,
+    /// The cluster of each op.
+    of: BTreeMap<usize, usize>,
 }
 
 impl<'p, 'c> Search<'p, 'c> {
     fn of(p: &'p Program<'p, 'c>, buffers: &BTreeMap<ValueId, Vec<Access>>) -> Search<'p, 'c> {
-        let (mut edges, mut next) = (vec![], BTreeMap::<Group, BTreeSet<Group>>::new());
+        let mut edges: BTreeMap<usize, Vec<(usize, Edge, u128)>> = BTreeMap::new();
+        let (mut n, mut next) = (0, BTreeMap::<Group, BTreeSet<Group>>::new());
         for all in buffers.values() {
             let writes: Vec<&Access> = all.iter().filter(|a| !a.read).collect();
             for w in &writes {
@@ -93,7 +101,11 @@ impl<'p, 'c> Search<'p, 'c> {
                     }
                     // what several ops write is nobody's own
                     if writes.len() == 1 {
-                        edges.push(((w.op, r.op, r.value), w.e.total));
+                        for end in [w.op, r.op] {
+                            let edge = (n, (w.op, r.op, r.value), w.e.total);
+                            edges.entry(end).or_default().push(edge);
+                        }
+                        n += 1;
                     }
                 }
             }
@@ -104,7 +116,7 @@ impl<'p, 'c> Search<'p, 'c> {
     }
 
     /// Puts an op into the clusters of those whose results it reads, else into one of its own.
-    fn join(&self, clusters: &mut Vec<Cluster>, op: usize) {
+    fn join(&self, found: &mut Found, op: usize) {
         let role = self.p.ops.get(op).map(|o| o.op.op.role());
         if !matches!(role, Some(Role::Compute | Role::Create)) {
             return;
@@ -112,26 +124,39 @@ impl<'p, 'c> Search<'p, 'c> {
         let free = shape(self.p, op).map(|s| s.free()).unwrap_or_default();
         let cuts = free.into_iter().map(|d| Cut::from([(op, (d, 1))])).collect();
         let mut mine = Cluster { ops: [op].into(), cuts };
-        let mut at = 0;
-        while let Some(c) = clusters.get(at) {
-            match self.joined(c, &mine) {
-                Some(both) => {
-                    clusters.remove(at);
-                    mine = both;
-                    at = 0;
-                }
-                None => at += 1,
-            }
+        while let Some((at, both)) = self.neighbours(found, &mine).into_iter().find_map(|at| {
+            let c = found.clusters.get(at)?.as_ref()?;
+            Some((at, self.joined(c, &mine)?))
+        }) {
+            found.clusters.get_mut(at).and_then(Option::take);
+            mine = both;
         }
-        clusters.push(mine);
+        let at = found.clusters.len();
+        found.of.extend(mine.ops.iter().map(|o| (*o, at)));
+        found.clusters.push(Some(mine));
+    }
+
+    /// The clusters that hand something to one or take something from it, in order.
+    fn neighbours(&self, found: &Found, c: &Cluster) -> BTreeSet<usize> {
+        let ends = c.ops.iter().flat_map(|o| self.over(o)).flat_map(|(_, (a, b, _), _)| [*a, *b]);
+        ends.filter(|o| !c.ops.contains(o)).filter_map(|o| found.of.get(&o).copied()).collect()
+    }
+
+    /// What goes over an op.
+    fn over(&self, op: &usize) -> &[(usize, Edge, u128)] {
+        self.edges.get(op).map_or(&[], Vec::as_slice)
     }
 
     fn joined(&self, a: &Cluster, b: &Cluster) -> Option<Cluster> {
         let ops: BTreeSet<usize> = a.ops.union(&b.ops).copied().collect();
-        let inside = |((p, c, _), _): &&(Edge, u128)| ops.contains(p) && ops.contains(c);
+        let mut inside: BTreeMap<usize, (Edge, u128)> = BTreeMap::new();
+        for (n, e, size) in ops.iter().flat_map(|o| self.over(o)) {
+            if ops.contains(&e.0) && ops.contains(&e.1) {
+                inside.insert(*n, (*e, *size));
+            }
+        }
         let across = |(p, c, _): &Edge| a.ops.contains(p) != a.ops.contains(c);
-        let edges: Vec<Edge> =
-            self.edges.iter().filter(inside).map(|(e, _)| *e).filter(across).collect();
+        let edges: Vec<Edge> = inside.values().map(|(e, _)| *e).filter(across).collect();
         let frame = |c: &Cluster| {
             let first = c.ops.first().and_then(|o| self.p.ops.get(*o));
             first.map(|o| o.run.frame)
@@ -150,7 +175,7 @@ impl<'p, 'c> Search<'p, 'c> {
                 }
             }
         }
-        let handed: u128 = self.edges.iter().filter(inside).map(|(_, n)| n).sum();
+        let handed: u128 = inside.values().map(|(_, n)| n).sum();
         let contracts = ops.iter().any(|o| self.contracts(o));
         (!cuts.is_empty() || (!contracts && handed <= self.room)).then_some(Cluster { ops, cuts })
     }
@@ -162,7 +187,10 @@ impl<'p, 'c> Search<'p, 'c> {
     /// Whether a way leads from one of the ops through another group to one of them again.
     fn detour(&self, ops: &BTreeSet<usize>) -> bool {
         let inside = |g: &Group| matches!(g, Group::Op(o) if ops.contains(o));
-        let after = |g: &Group| self.next.get(g).into_iter().flatten().copied();
+        let last = ops.last().copied().unwrap_or(0);
+        // ops read what earlier ones wrote: beyond the last there is no way back
+        let back = |g: &Group| !matches!(g, Group::Op(o) if *o > last);
+        let after = |g: &Group| self.next.get(g).into_iter().flatten().copied().filter(back);
         let starts = ops.iter().flat_map(|o| after(&Group::Op(*o)));
         let mut todo: Vec<Group> = starts.filter(|g| !inside(g)).collect();
         let mut seen: BTreeSet<Group> = todo.iter().copied().collect();

@@ -25,15 +25,17 @@ mod wide_value;
 mod wrong_unit;
 
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cost::{Key, OpCost};
 use super::cx::Cx;
+use super::footprint::Print;
 use super::live::Liveness;
 use super::record::{Bound, Certainty, LaunchRecord, PeakRecord, Ratio, Site, big};
-use super::{footprint, roofline};
+use super::roofline::{self, Changed, Groups};
 use crate::ops::facts::Resource;
 
 pub use text::long;
@@ -141,6 +143,8 @@ struct Program<'p, 'c> {
     capacity: &'p [PeakRecord],
     /// The `placed` cold bound.
     bound: Option<&'p Bound>,
+    groups: &'p Groups<'p, 'c>,
+    footprints: &'p [Print],
 }
 
 /// One count that would be another.
@@ -193,18 +197,18 @@ impl Draft {
 }
 
 /// Looks with every rule.
-pub(super) fn advise(
-    cx: &Cx,
-    ops: &[OpCost],
-    live: &Liveness,
-    launches: &[LaunchRecord],
-    capacity: &[PeakRecord],
-    bound: Option<&Bound>,
+pub(super) fn advise<'p, 'c>(
+    cx: &'p Cx<'c>,
+    ops: &'p [OpCost<'c>],
+    live: &'p Liveness,
+    launches: &'p [LaunchRecord],
+    capacity: &'p [PeakRecord],
+    (bound, groups, footprints): (Option<&'p Bound>, &'p Groups<'p, 'c>, &'p [Print]),
 ) -> Vec<Finding> {
-    let p = Program { cx, ops, live, launches, capacity, bound };
+    let p = Program { cx, ops, live, launches, capacity, bound, groups, footprints };
     let mut out: Vec<Finding> = vec![];
     for r in RULES {
-        out.extend(merged((r.find)(&p)).into_iter().map(|d| finding(&p, r, d)));
+        out.extend(merged(alike((r.find)(&p))).into_iter().map(|d| finding(&p, r, d)));
     }
     out.retain(|f| matters(&p, f));
     let time = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, |s| s.ps);
@@ -237,6 +241,48 @@ fn merged(all: Vec<Draft>) -> Vec<Draft> {
         }
     }
     out
+}
+
+/// One draft for those that say the same of the same places, as in code that is pasted for each of
+/// many layers: one edit of the source would take them all away.
+fn alike(drafts: Vec<Draft>) -> Vec<Draft> {
+    let mut out: Vec<(Draft, usize)> = vec![];
+    let mut first: HashMap<(String, String, Option<u32>), Vec<usize>> = HashMap::new();
+    for d in drafts {
+        let start = d.sites.first().map(|s| s.site.span().start);
+        let seen = first.entry((d.what.clone(), d.edit.clone(), start)).or_default();
+        let same = |i: &&usize| {
+            let other = out.get(**i).map(|(o, _)| o);
+            other.is_some_and(|o| {
+                o.sites == d.sites && (o.blocking, o.beyond) == (d.blocking, d.beyond)
+            })
+        };
+        match seen.iter().find(same).and_then(|i| out.get_mut(*i)) {
+            Some((o, n)) => {
+                *n += 1;
+                o.is = o.is.and(d.is);
+                o.edits.extend(d.edits);
+                match (&mut o.bytes, d.bytes) {
+                    (Some(a), Some(b)) if a.of == b.of => {
+                        (a.read, a.write) = (a.read + b.read, a.write + b.write);
+                    }
+                    (a @ None, b) => *a = b,
+                    _ => {}
+                }
+            }
+            None => {
+                seen.push(out.len());
+                out.push((d, 1));
+            }
+        }
+    }
+    let count = |(mut d, n): (Draft, usize)| {
+        if n > 1 {
+            d.what += &format!(", in {n} calls");
+        }
+        d
+    };
+    out.into_iter().map(count).collect()
 }
 
 /// Whether a finding is worth a line: it takes a thousandth of the bound, or a hundredth of all
@@ -274,34 +320,50 @@ fn saving(p: &Program, d: &Draft) -> Option<Saving> {
     if d.edits.is_empty() {
         return None;
     }
-    let mut ops: Vec<OpCost> = p.ops.to_vec();
+    let mut ops: BTreeMap<usize, OpCost> = BTreeMap::new();
     let mut launches = p.launches.to_vec();
-    let mut even = None;
+    let (mut even, mut of) = (None, BTreeSet::new());
     for e in &d.edits {
         match e {
             Edit::Resident { launch, n } => {
                 launches.iter_mut().skip(*launch).take(1).for_each(|l| l.resident = Some(*n));
+                of.insert(*launch);
             }
-            Edit::Even { launch } => even = Some(*launch),
+            Edit::Even { launch } => {
+                even = Some(*launch);
+                of.insert(*launch);
+            }
             Edit::Scale { op, .. }
             | Edit::Sent { op, .. }
             | Edit::Ring { op, .. }
-            | Edit::Unit { op, .. } => ops.iter_mut().skip(*op).take(1).for_each(|o| apply(e, o)),
+            | Edit::Unit { op, .. } => {
+                let Some(old) = p.ops.get(*op) else { continue };
+                apply(e, ops.entry(*op).or_insert_with(|| old.clone()));
+            }
         }
     }
-    let prints = footprint::footprints(p.cx, ops.iter());
+    let mut changed = Changed { groups: BTreeMap::new(), launches: &launches, even };
+    let mut at = 0;
+    for (i, (launch, group)) in p.groups.all.iter().enumerate() {
+        let here = at..at + group.len();
+        at = here.end;
+        if launch.is_some_and(|l| of.contains(&l)) || ops.range(here.clone()).next().is_some() {
+            let new = here.zip(group).map(|(k, old)| ops.get(&k).unwrap_or(old));
+            changed.groups.insert(i, new.collect());
+        }
+    }
     let rates = (target, roofline::PEAK);
-    let after = roofline::placed(p.cx, rates, &ops, &launches, &prints, false, even);
-    let then = after.ps.unwrap_or(Ratio::ZERO);
+    let with = (p.groups, p.launches, p.footprints);
+    let after = roofline::placed_with(p.cx, rates, with, before, &changed);
+    let then = after.values().flatten().max().copied().unwrap_or(Ratio::ZERO);
     let difference = |old: Ratio, new: Ratio| match d.beyond {
         true => new.minus(old),
         false => old.minus(new),
     };
-    let row = |b: &Bound, name: &str| {
-        b.rows.iter().find(|r| r.resource == name).map_or(Some(Ratio::ZERO), |r| r.ps)
+    let was = |name: &str| {
+        before.rows.iter().find(|r| r.resource == name).map_or(Some(Ratio::ZERO), |r| r.ps)
     };
-    let names = before.rows.iter().chain(&after.rows).map(|r| r.resource.as_str());
-    let changes = names.filter_map(|n| Some((difference(row(before, n)?, row(&after, n)?), n)));
+    let changes = after.iter().filter_map(|(n, t)| Some((difference(was(n)?, (*t)?), n)));
     let most = changes.max_by(|a, b| a.0.cmp(&b.0)).filter(|(t, _)| t.num > 0);
     let ps = difference(now, then);
     Some(Saving {

@@ -267,8 +267,9 @@ fn together(p: &Program, c: &Cluster, by: &BTreeMap<ValueId, Vec<Access>>) -> Op
             names.join(", ")
         ),
         format!(
-            "one mesh over the {n} ops, of {grid}: read its inputs with `reshard(.., rmem[..])` or \
-             into `smem`, and write only its results to gmem"
+            "one mesh, of {grid}, over the {n} ops that hand over {}{and}: read its inputs with \
+             `reshard(.., rmem[..])` or into `smem`, and write only its results to gmem",
+            names.join(", ")
         ),
     );
     // on fewer positions than units a mesh has bounds that ops of the whole device have not

@@ -8,6 +8,7 @@ use crate::analysis::cost::Key;
 use crate::analysis::record::Certainty;
 use crate::analysis::sum;
 use crate::analysis::units::time;
+use crate::graph::ValueId;
 use crate::ops::Role;
 use crate::target::RateSet;
 use crate::types::placement::Storage;
@@ -29,6 +30,48 @@ fn find(p: &Program) -> Vec<Draft> {
     (0..p.launches.len()).filter_map(|l| draft(p, l)).collect()
 }
 
+/// What a launch loads from `gmem` in loops, and can have under way.
+#[derive(Default)]
+struct Loads {
+    /// Op, depth of its ring, and what it loads.
+    rings: Vec<(usize, u64, ValueId)>,
+    /// Bytes of one slot of each ring: under way, and as stored.
+    slots: u128,
+    per_slot: u128,
+    /// Bytes under way of what is loaded once.
+    others: u128,
+    /// They are loaded when they are used, and could be copied ahead.
+    bare: bool,
+}
+
+fn loads(p: &Program, launch: usize) -> Option<Loads> {
+    let (mut staged, mut bare) = (Loads::default(), Loads { bare: true, ..Loads::default() });
+    for (i, o) in p.ops.iter().enumerate().filter(|(_, o)| o.run.launch == Some(launch)) {
+        let here = flight(p, i);
+        let out = *o.op.node.outputs.first()?;
+        let in_loop = o.run.trips.by(|_| true).values().any(|n| *n > 1);
+        let copies =
+            o.op.op.role() == Role::Reshard && p.cx.graph.ty(out).place.storage == Storage::Smem;
+        if here > 0 && copies && in_loop {
+            let b = &p.live.of(p.cx, out)?.stored;
+            staged.slots += here;
+            staged.per_slot += b.allocated(1) / u128::from(b.ring.max(1));
+            staged.rings.push((i, o.ring, out));
+            continue;
+        }
+        staged.others += here * u128::from(o.ring);
+        if here > 0 && in_loop {
+            let read = o.entries.iter().find(|e| e.key == Key::Read(Storage::Gmem));
+            bare.rings.push((i, 1, read.and_then(|e| e.value).unwrap_or(out)));
+            bare.slots += here;
+        } else {
+            bare.others += here * u128::from(o.ring);
+        }
+    }
+    bare.per_slot = bare.slots;
+    Some(if staged.rings.is_empty() { bare } else { staged })
+}
+
 fn draft(p: &Program, launch: usize) -> Option<Draft> {
     let target = p.cx.machine.target?;
     let rate = target.rate(RateSet::Peak, Storage::Gmem.name())?.value;
@@ -39,91 +82,66 @@ fn draft(p: &Program, launch: usize) -> Option<Draft> {
     let positions = sum::units(p.cx, launch, p.cx.machine.grid).min(units * resident);
     // ns x B/s
     let need = ((rate * latency / 1e9).ceil() as u128).div_ceil(positions.max(1));
-    let (mut rings, mut others, mut slots, mut per_slot) = (vec![], 0u128, 0u128, 0u128);
-    // what is loaded in the loop without a ring
-    let (mut bare, mut bare_flight) = (vec![], 0u128);
-    for (i, o) in p.ops.iter().enumerate().filter(|(_, o)| o.run.launch == Some(launch)) {
-        let reads = o.entries.iter().filter(|e| e.key == Key::Read(Storage::Gmem));
-        let flight: u128 = reads.map(|e| e.flight).sum();
-        let out = o.op.node.outputs.first()?;
-        let staged = p.cx.graph.ty(*out).place.storage == Storage::Smem;
-        let in_loop = o.run.trips.by(|_| true).values().any(|n| *n > 1);
-        if flight > 0 && o.op.op.role() == Role::Reshard && staged && in_loop {
-            let b = &p.live.of(p.cx, *out)?.stored;
-            slots += flight;
-            per_slot += b.allocated(1) / u128::from(b.ring.max(1));
-            rings.push((i, o.ring, *out));
-            continue;
-        }
-        if flight > 0 && in_loop {
-            let read = o.entries.iter().find(|e| e.key == Key::Read(Storage::Gmem));
-            bare.push((i, 1, read.and_then(|e| e.value).unwrap_or(*out)));
-            bare_flight += flight;
-        }
-        others += flight * u128::from(o.ring);
-    }
-    let none = rings.is_empty();
-    if none {
-        (rings, slots, per_slot) = (bare, bare_flight, bare_flight);
-        others -= bare_flight;
-    }
-    let now = rings.iter().map(|(_, r, _)| *r).min()?;
-    let have: u128 =
-        others + rings.iter().map(|(i, r, _)| flight(p, *i) * u128::from(*r)).sum::<u128>();
-    if have >= need || slots == 0 {
+    let l = loads(p, launch)?;
+    let now = l.rings.iter().map(|(_, r, _)| *r).min()?;
+    let ahead: u128 = l.rings.iter().map(|(i, r, _)| flight(p, *i) * u128::from(*r)).sum();
+    let have = l.others + ahead;
+    if have >= need || l.slots == 0 {
         return None;
     }
-    let depth = u64::try_from((need - others.min(need)).div_ceil(slots)).ok()?.max(now + 1);
+    let depth = u64::try_from((need - l.others.min(need)).div_ceil(l.slots)).ok()?.max(now + 1);
     let pool = pools(p.cx, p.live, launch).into_iter().find(|x| x.storage == Storage::Smem)?;
     let limit = target.storage(Storage::Smem.name())?.capacity.known()?.value;
     // the positions that share a unit must still fit it
     let room = (pool.bytes / positions.div_ceil(units).max(1))
         .saturating_sub(pool.reserved)
         .min(u128::from(limit));
-    let spare = room.saturating_sub(pool.used).checked_div(per_slot.max(1)).unwrap_or(0);
+    let spare = room.saturating_sub(pool.used).checked_div(l.per_slot.max(1)).unwrap_or(0);
     let deepest = now.saturating_add(u64::try_from(spare).unwrap_or(u64::MAX));
-    let fits = depth <= deepest;
-    let takes = |d: u64| pool.used + per_slot * u128::from(if none { d } else { d - now });
-    let values: Vec<String> = rings.iter().map(|(_, _, v)| name(p, *v)).collect();
+    let values: Vec<String> = l.rings.iter().map(|(_, _, v)| name(p, *v)).collect();
+    let values = values.join(", ");
     let level = p.cx.machine.level(p.cx.machine.grid);
-    let ring = if none { "no ring".to_string() } else { format!("a ring of {now}") };
+    let ring = if l.bare { "no ring".to_string() } else { format!("a ring of {now}") };
     let what = format!(
-        "{} have {ring}: a {level} has {} in flight and needs {} for {} of latency",
-        values.join(", "),
+        "{values} have {ring}: a {level} has {} in flight and needs {} for {} of latency",
         exact(have),
         exact(need),
         time(latency * 1000.0)
     );
-    let copy = match none {
-        true => {
-            "copy them to smem ahead of their use, `#[via(..), buffers(n)] reshard(.., smem)`: "
+    let added = |d: u64| u128::from(if l.bare { d } else { d - now });
+    let takes = |d: u64| exact(pool.used + l.per_slot * added(d));
+    let edit = match (depth <= deepest, deepest > now) {
+        (true, _) => {
+            format!(
+                "`#[buffers({depth})]`: {} of smem a {level}, which has {}",
+                takes(depth),
+                exact(room)
+            )
         }
-        false => "",
-    };
-    let edit = match (fits, deepest > now) {
-        (true, _) => format!(
-            "{copy}`#[buffers({depth})]`: {} of smem a {level}, which has {}",
-            exact(takes(depth)),
-            exact(room)
-        ),
         (false, true) => format!(
-            "{copy}`#[buffers({deepest})]` is the deepest that fits ({} of smem a {level}); {depth} would \
+            "`#[buffers({deepest})]` is the deepest that fits ({} of smem a {level}); {depth} would \
              be needed: use smaller tiles or more positions too",
-            exact(takes(deepest))
+            takes(deepest)
         ),
         (false, false) => format!(
-            "{copy}a depth of {depth} is needed and none deeper than {now} fits: halve the other tiles, \
+            "a depth of {depth} is needed and none deeper than {now} fits: halve the other tiles, \
              or let fewer positions share a unit"
         ),
     };
+    let edit = match l.bare {
+        true => {
+            format!("copy {values} to smem ahead of their use, by `reshard(.., smem)` with {edit}")
+        }
+        false => edit,
+    };
     let to = depth.min(deepest);
     let mut d = Draft::new(what, edit);
-    d.edits = rings.iter().map(|(op, ..)| Edit::Ring { op: *op, depth: to.max(now) }).collect();
-    if none {
+    d.edits = l.rings.iter().map(|(op, ..)| Edit::Ring { op: *op, depth: to.max(now) }).collect();
+    if l.bare {
         d.is = Certainty::UpperBound;
     }
-    for (op, r, _) in &rings {
-        let label = if none { "loaded when it is used".into() } else { format!("a ring of {r}") };
+    for (op, r, _) in &l.rings {
+        let label = if l.bare { "loaded when it is used".into() } else { format!("a ring of {r}") };
         d = d.spot(p.ops.get(*op)?.op.node.span, label);
     }
     Some(d)

@@ -29,7 +29,7 @@ use super::cost::{Key, OpCost};
 use super::cx::Cx;
 use super::footprint::Print;
 use super::record::{Bound, Certainty, LaunchRecord, Ratio, Site};
-use super::roofline::{self, Group, Traffic};
+use super::roofline::{self, Group, Groups, Traffic};
 use crate::ops::Role;
 use crate::target::Target;
 use crate::types::dim::Env;
@@ -50,23 +50,24 @@ pub(super) fn predict<'c>(
     cx: &Cx<'c>,
     target: &'c Target,
     ops: &[OpCost<'c>],
+    grouped: &Groups,
     launches: &[LaunchRecord],
     footprints: &[Print],
     lru: Option<u128>,
 ) -> Option<Prediction> {
-    let groups = roofline::groups(ops);
-    let mut traffic = roofline::traffic(cx, target, &groups, footprints);
+    let groups = &grouped.all;
+    let mut traffic = roofline::traffic(cx, target, grouped, footprints);
     // of several launches it is not said which of them misses
     if let ([t], Some(n)) = (traffic.as_mut_slice(), lru) {
         let through = t.moved + t.again;
         t.moved = t.moved.max(n).min(through);
         t.again = through - t.moved;
     }
-    let cold = play(cx, target, ops, launches, (&groups, &traffic, false))?;
+    let cold = play(cx, target, ops, launches, (groups, &traffic, false))?;
     let kept = roofline::last_cache(target).map_or(0, |(_, n)| n);
     let fits = traffic.iter().map(|t| t.moved).sum::<u128>() <= kept;
     let warm = match fits {
-        true => play(cx, target, ops, launches, (&groups, &in_cache(&traffic), true))?.total,
+        true => play(cx, target, ops, launches, (groups, &in_cache(&traffic), true))?.total,
         false => cold.total,
     };
     let measured = (target, roofline::MEASURED);
@@ -75,7 +76,7 @@ pub(super) fn predict<'c>(
         ps: picoseconds(cold.total),
         warm_ps: picoseconds(warm),
         is: cold.is,
-        bound_ps: roofline::placed(cx, measured, ops, launches, footprints, false, None).ps,
+        bound_ps: roofline::placed(cx, measured, grouped, launches, footprints, false).ps,
         form: "cold".into(),
         rates,
         unrated,

@@ -269,7 +269,7 @@ impl<'a> Scan<'a> {
         }
         let mut end = 0u64;
         loop {
-            let (d, by) = self.declared(&[b',', b')'])?;
+            let (d, by) = self.declared(b",)")?;
             let (Some(bytes), Some(align)) = (d.bytes(), d.align()) else {
                 let found = d.ty.unwrap_or("none");
                 let i = e.params.len();
@@ -350,7 +350,7 @@ impl<'a> Scan<'a> {
     fn variables(&mut self, mut end: u64) -> Result<u64> {
         let mut head: Option<(Option<&str>, Option<u64>, u64)> = None;
         loop {
-            let (mut d, by) = self.declared(&[b',', b';'])?;
+            let (mut d, by) = self.declared(b",;")?;
             match head {
                 Some((ty, align, lanes)) => (d.ty, d.align, d.lanes) = (ty, align, lanes),
                 None => head = Some((d.ty, d.align, d.lanes)),
