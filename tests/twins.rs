@@ -246,7 +246,9 @@ fn what_is_no_address_is_refused() {
     // a view of an input is an input
     let m = refused("let y = reshape(x, [n, 4]); launch k(x, y) grid(1) block(32); y");
     assert!(m.contains("`x` is an input, and `y` writes it"), "{m}");
-    let m = refused("let z = alloc(f32[n, 8]); let y = z[.., 0..4]; launch k(x, y) grid(1) block(32); y");
+    let m = refused(
+        "let z = alloc(f32[n, 8]); let y = z[.., 0..4]; launch k(x, y) grid(1) block(32); y",
+    );
     assert!(m.contains("not one run of memory"), "{m}");
     let m = refused("let y = arange(4 * n, dtype = i32); reshape(cast(y, f32), [n, 4])");
     assert!(!m.is_empty());

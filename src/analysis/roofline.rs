@@ -600,6 +600,8 @@ pub(super) fn traffic(
     // when each buffer was touched last, with the bytes touched then
     let mut recent: BTreeMap<ValueId, (usize, u128)> = BTreeMap::new();
     let mut touched = Since::default();
+    // no fewer bytes than those of each buffer that were touched so far
+    let mut covered: BTreeMap<ValueId, u128> = BTreeMap::new();
     let inputs: BTreeSet<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
     let results = footprints.iter().filter(|f| f.record.persistent);
     let mut kept: BTreeMap<ValueId, Written> = results.map(|f| (f.root, Written::Result)).collect();
@@ -634,13 +636,15 @@ pub(super) fn traffic(
             }
             let since = recent.get(&f.root).map(|(at, _)| touched.since(*at));
             let gone = since.map(|s| s.saturating_sub(capacity));
-            // what is first used here was there before, or is made here
-            let input = inputs.contains(&f.root);
-            let first = gone.unwrap_or(if input { read } else { 0 }).min(read);
+            // what is first used here was there before, or is made here; a buffer of which a part
+            // was touched has another part that was not
+            let part = covered.get(&f.root).copied().unwrap_or(0);
+            let fresh = if inputs.contains(&f.root) { read.saturating_sub(part) } else { 0 };
+            let first = gone.unwrap_or(0).max(fresh).min(read);
             let stored = kept.entry(f.root).or_default().touch(gone.unwrap_or(0), write);
             let again = f.read_total.saturating_sub(read) + f.write_total.saturating_sub(write);
             least += (first + stored + lost(again)).div_ceil(f.devices);
-            let fetched = gone.unwrap_or(read).min(read);
+            let fetched = gone.unwrap_or(read).max(fresh).min(read);
             moved += (fetched + write + lost(again)).div_ceil(f.devices);
             written += write.div_ceil(f.devices);
             through += (f.read_total + f.write_total).div_ceil(f.devices);
@@ -649,6 +653,7 @@ pub(super) fn traffic(
         }
         // each buffer once, at its last touch
         for (root, bytes) in here {
+            *covered.entry(root).or_default() += bytes;
             if let Some((at, n)) = recent.get(&root).copied() {
                 touched.take(at, n);
             }
