@@ -12,6 +12,7 @@
 pub mod advice;
 mod boxes;
 mod capacity;
+mod changed;
 pub mod compare_text;
 mod cost;
 pub mod crossings;
