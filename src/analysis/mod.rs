@@ -13,6 +13,7 @@ pub mod advice;
 pub mod arms;
 mod boxes;
 mod capacity;
+mod changed;
 pub mod compare_text;
 mod cost;
 pub mod crossings;
