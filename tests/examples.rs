@@ -82,9 +82,8 @@ fn readme(dir: &Path) -> Result<(), Failed> {
     if lines != 5 {
         return Err(format!("{lines} lines before the first section, expected 5").into());
     }
-    let kernels = std::fs::read_dir(dir)?
-        .flatten()
-        .any(|e| e.path().extension().is_some_and(|e| e == "cu"));
+    let kernels =
+        std::fs::read_dir(dir)?.flatten().any(|e| e.path().extension().is_some_and(|e| e == "cu"));
     if kernels != story.is_some() {
         return Err("a section tells how the kernels were reached, where there are any".into());
     }
