@@ -47,13 +47,12 @@ pub fn run(args: &Args) -> Reply {
     let list: String = files.iter().map(|(f, _)| format!("  {name}/{f}\n")).collect();
     let tf = files.iter().find(|(f, _)| f.ends_with(".tf")).map_or("", |(f, _)| f);
     let first = format!("compile {tf}");
-    Reply::answer(format!(
-        "wrote\n{list}{}",
-        next(&[
-            (&first, &format!("in the folder: `cd {name}`. README.md there has the commands")),
-            ("tutorial 1", "goes through them"),
-        ])
-    ))
+    let there = format!("in the folder, `cd {name}`");
+    let (other, why) = match &args.model {
+        None => ("tutorial 1".into(), "goes through the commands of its README.md"),
+        Some(m) => (format!("models {m}"), "says what it is"),
+    };
+    Reply::answer(format!("wrote\n{list}{}", next(&[(&first, &there), (&other, why)])))
 }
 
 fn named(file: &str, name: &str) -> String {
