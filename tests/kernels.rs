@@ -19,14 +19,26 @@ fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// The names of the kernels in CUDA C++. Launch bounds hold no parentheses.
+/// Where the parentheses that a text begins with, after some name, close.
+fn closed(text: &str) -> Option<usize> {
+    let mut open = 0;
+    for (i, c) in text.char_indices() {
+        open += i32::from(c == '(') - i32::from(c == ')');
+        if c == ')' && open == 0 {
+            return Some(i + 1);
+        }
+    }
+    None
+}
+
+/// The names of the kernels in CUDA C++, behind their attributes.
 fn kernels(text: &str) -> Vec<String> {
     let name = |part: &str| {
         let part = part.trim_start().strip_prefix("void")?.trim_start();
-        let part = match part.strip_prefix("__launch_bounds__(") {
-            Some(bounds) => bounds.split_once(')')?.1,
-            None => part,
-        };
+        let mut part = part;
+        while part.starts_with("__") {
+            part = part.get(closed(part)?..)?.trim_start();
+        }
         Some(part.split_once('(')?.0.trim().to_string())
     };
     text.split("extern \"C\" __global__").skip(1).filter_map(name).collect()

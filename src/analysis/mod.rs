@@ -13,6 +13,7 @@ pub mod advice;
 pub mod arms;
 mod boxes;
 mod capacity;
+mod changed;
 pub mod compare_text;
 mod cost;
 pub mod crossings;
@@ -114,11 +115,12 @@ pub fn analyze(
     }
     let launches = launches(&cx, &live, &ops);
     let rated = target.filter(|_| !options.no_roofline);
-    let footprints = match options.no_footprints && rated.is_none() && options.no_prediction {
+    let counts = options.no_footprints && rated.is_none() && options.no_prediction;
+    let footprints = match counts {
         true => vec![],
         false => footprint::footprints(&cx, ops.iter()),
     };
-    let groups = roofline::Groups::of(&cx, if footprints.is_empty() { &[] } else { &ops });
+    let groups = roofline::Groups::of(&cx, if counts { &[] } else { &ops });
     let roofline = rated.map(|t| {
         roofline::roofline(&cx, (t, roofline::PEAK), &ops, &groups, &launches, &footprints)
     });

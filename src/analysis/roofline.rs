@@ -113,15 +113,15 @@ pub(super) fn rate(target: &Target, sets: &[RateSet], r: Resource) -> Result<Rat
 
 /// Work and time on one resource, added up over launches.
 #[derive(Default)]
-struct Row {
+pub(super) struct Row {
     amount: u128,
     is: Certainty,
-    ps: Option<Ratio>,
+    pub ps: Option<Ratio>,
     rate: String,
     note: Option<String>,
 }
 
-type Rows = BTreeMap<String, Row>;
+pub(super) type Rows = BTreeMap<String, Row>;
 
 fn add(
     rows: &mut Rows,
@@ -329,7 +329,7 @@ pub(super) fn placed(
 }
 
 /// The rows of `gmem` and the last cache of the whole program.
-fn moved(
+pub(super) fn moved(
     cx: &Cx,
     rates: Rates,
     groups: &Groups,
@@ -350,57 +350,7 @@ fn moved(
     gmem(rates, rows, moved, through.saturating_sub(moved), is, warm);
 }
 
-/// Groups that would be others, the old ones by their index. What is alike stays as it is.
-pub(super) struct Changed<'o, 'c> {
-    pub groups: BTreeMap<usize, Vec<&'o OpCost<'c>>>,
-    pub launches: &'o [LaunchRecord],
-    /// A launch taken as if every unit did as much.
-    pub even: Option<usize>,
-}
-
-/// Times by resource of the `placed` cold bound, where some groups are others; `before` is that
-/// bound without them. None is unrated.
-pub(super) fn placed_with(
-    cx: &Cx,
-    rates: Rates,
-    (groups, launches, footprints): (&Groups, &[LaunchRecord], &[Print]),
-    before: &Bound,
-    changed: &Changed,
-) -> BTreeMap<String, Option<Ratio>> {
-    let mut times: BTreeMap<String, Option<Ratio>> =
-        before.rows.iter().map(|r| (r.resource.clone(), r.ps)).collect();
-    let (mut old, mut new) = (Rows::new(), Rows::new());
-    let mut others = groups.clone();
-    let mut results = false;
-    for (i, ops) in &changed.groups {
-        let (Some(group), Some(prints)) = (others.all.get_mut(*i), others.prints.get_mut(*i))
-        else {
-            continue;
-        };
-        of_group(cx, rates, group, launches, None, &mut old);
-        *group = (group.0, ops.clone());
-        of_group(cx, rates, group, changed.launches, changed.even, &mut new);
-        results |= prints.iter().any(|f| f.record.persistent && f.record.write > 0);
-        *prints = footprints_of(cx, ops);
-    }
-    let time = |rows: &Rows, name: &str| rows.get(name).map_or(Some(Ratio::ZERO), |r| r.ps);
-    let names: BTreeSet<String> = old.keys().chain(new.keys()).cloned().collect();
-    for name in names {
-        let at = times.entry(name.clone()).or_insert(Some(Ratio::ZERO));
-        let without = (*at).zip(time(&old, &name)).map(|(t, gone)| t.minus(gone));
-        *at = without.zip(time(&new, &name)).map(|(t, more)| t.plus(more));
-    }
-    // what results are written is known of all ops together
-    let again = results.then(|| {
-        super::footprint::footprints(cx, others.all.iter().flat_map(|(_, g)| g.iter().copied()))
-    });
-    let mut rows = Rows::new();
-    moved(cx, rates, &others, again.as_deref().unwrap_or(footprints), false, &mut rows);
-    times.extend(rows.into_iter().map(|(name, r)| (name, r.ps)));
-    times
-}
-
-fn footprints_of(cx: &Cx, ops: &[&OpCost]) -> Rc<[Print]> {
+pub(super) fn footprints_of(cx: &Cx, ops: &[&OpCost]) -> Rc<[Print]> {
     footprints(cx, ops.iter().copied()).into()
 }
 
@@ -423,7 +373,7 @@ pub(super) fn group_bound(
 }
 
 /// What one group does on its units, in flight and over the link.
-fn of_group(
+pub(super) fn of_group(
     cx: &Cx,
     rates: Rates,
     (launch, ops): &Group,
@@ -600,6 +550,8 @@ pub(super) fn traffic(
     // when each buffer was touched last, with the bytes touched then
     let mut recent: BTreeMap<ValueId, (usize, u128)> = BTreeMap::new();
     let mut touched = Since::default();
+    // no fewer bytes than those of each buffer that were touched so far
+    let mut covered: BTreeMap<ValueId, u128> = BTreeMap::new();
     let inputs: BTreeSet<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
     let results = footprints.iter().filter(|f| f.record.persistent);
     let mut kept: BTreeMap<ValueId, Written> = results.map(|f| (f.root, Written::Result)).collect();
@@ -634,13 +586,15 @@ pub(super) fn traffic(
             }
             let since = recent.get(&f.root).map(|(at, _)| touched.since(*at));
             let gone = since.map(|s| s.saturating_sub(capacity));
-            // what is first used here was there before, or is made here
-            let input = inputs.contains(&f.root);
-            let first = gone.unwrap_or(if input { read } else { 0 }).min(read);
+            // what is first used here was there before, or is made here; a buffer of which a part
+            // was touched has another part that was not
+            let part = covered.get(&f.root).copied().unwrap_or(0);
+            let fresh = if inputs.contains(&f.root) { read.saturating_sub(part) } else { 0 };
+            let first = gone.unwrap_or(0).max(fresh).min(read);
             let stored = kept.entry(f.root).or_default().touch(gone.unwrap_or(0), write);
             let again = f.read_total.saturating_sub(read) + f.write_total.saturating_sub(write);
             least += (first + stored + lost(again)).div_ceil(f.devices);
-            let fetched = gone.unwrap_or(read).min(read);
+            let fetched = gone.unwrap_or(read).max(fresh).min(read);
             moved += (fetched + write + lost(again)).div_ceil(f.devices);
             written += write.div_ceil(f.devices);
             through += (f.read_total + f.write_total).div_ceil(f.devices);
@@ -649,6 +603,7 @@ pub(super) fn traffic(
         }
         // each buffer once, at its last touch
         for (root, bytes) in here {
+            *covered.entry(root).or_default() += bytes;
             if let Some((at, n)) = recent.get(&root).copied() {
                 touched.take(at, n);
             }

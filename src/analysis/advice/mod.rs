@@ -30,12 +30,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::changed::{Changed, placed_with};
 use super::cost::{Key, OpCost};
 use super::cx::Cx;
 use super::footprint::Print;
 use super::live::Liveness;
 use super::record::{Bound, Certainty, LaunchRecord, PeakRecord, Ratio, Site, big};
-use super::roofline::{self, Changed, Groups};
+use super::roofline::{self, Groups};
 use crate::ops::facts::Resource;
 
 pub use text::long;
@@ -354,7 +355,7 @@ fn saving(p: &Program, d: &Draft) -> Option<Saving> {
     }
     let rates = (target, roofline::PEAK);
     let with = (p.groups, p.launches, p.footprints);
-    let after = roofline::placed_with(p.cx, rates, with, before, &changed);
+    let after = placed_with(p.cx, rates, with, before, &changed);
     let then = after.values().flatten().max().copied().unwrap_or(Ratio::ZERO);
     let difference = |old: Ratio, new: Ratio| match d.beyond {
         true => new.minus(old),
