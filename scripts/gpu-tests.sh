@@ -8,6 +8,9 @@ cd "$(dirname "$0")/.."
 binary=$(realpath "${1:-target/release/tilefoundry}")
 out=${2:-target/gpu}
 mkdir -p "$out"
+for list in tests/kernels/cases.txt tests/accuracy/checks.txt tests/accuracy/commands.txt; do
+    [ -s "$list" ] || { echo "$list is missing or empty"; exit 1; }
+done
 start=$SECONDS
 failed=0
 rows=()

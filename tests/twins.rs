@@ -253,3 +253,63 @@ fn what_is_no_address_is_refused() {
     let m = refused("let y = arange(4 * n, dtype = i32); reshape(cast(y, f32), [n, 4])");
     assert!(!m.is_empty());
 }
+
+#[test]
+fn a_fill_has_one_value_and_a_window_a_whole_byte() {
+    let launch = "launch k(x, y) grid(1) block(32);";
+    for fill in ["zeros(f32[n, 4])", "ones(f32[n, 4])", "full(f32[n, 4], 2.5)"] {
+        assert_eq!(refused(&format!("let y = {fill}; {launch} y")), "", "{fill}");
+    }
+    let m = refused(&format!("let m = tril_mask([4, 4]); let y = alloc(f32[n, 4]); {launch} y"));
+    assert!(m.contains("no fill with one value"), "{m}");
+    let m = refused(&format!(
+        "let m = arange(4, start = 256, dtype = i32); let y = alloc(f32[n, 4]); {launch} y"
+    ));
+    assert!(m.contains("no fill with one value"), "{m}");
+}
+
+#[test]
+fn results_are_the_parts_that_are_given() {
+    let text = r#"
+module M {
+    target "nvidia.h200_sxm";
+    entry func run(x: f32[8], inout c: f32[8]) -> f32[8] { c = c + x; x }
+}
+twin Half for M {
+    extern kernel k(x: in f32[8], c: inout f32[8], y: out f32[2, 8]) from "k.ptx" entry "k";
+    func run(x, inout c) {
+        let y = alloc(f32[2, 8]);
+        launch k(x, c, y) grid(1) block(32);
+        y[1]
+    }
+}
+twin Rebound for M {
+    extern kernel k(x: in f32[8], c: in f32[8], d: out f32[8], y: out f32[8]) from "k.ptx" entry "k";
+    func run(x, inout c) {
+        let d = alloc(f32[8]);
+        let y = alloc(f32[8]);
+        launch k(x, c, d, y) grid(1) block(32);
+        c = d;
+        y
+    }
+}
+"#;
+    let s = open(text);
+    let p = planned(&s, "Half", 1);
+    let parts: Vec<_> =
+        p.job.buffers.iter().map(|b| (b.name.as_str(), b.results.clone())).collect();
+    assert_eq!(parts, [("x", vec![]), ("c", vec![(0, 32)]), ("y", vec![(32, 32)])]);
+    let l = launches(&p)[0];
+    assert_eq!((l.reads.as_slice(), l.writes.as_slice()), ([0].as_slice(), [1, 2].as_slice()));
+    assert_eq!(l.shown, "launch 1, `k` in `run`");
+    // the caller's buffer would not be written
+    let (steps, env) = follow(&s, "Rebound", 1);
+    let eight = Tensor::zeros(DType::F32, vec![8]);
+    let images = steps.steps.iter().filter_map(|st| match st {
+        Step::Launch(l) => Some((l.kernel, ("k.ptx".to_string(), vec![]))),
+        Step::Fill(_) => None,
+    });
+    let d = plan(&s.program, &steps, &env, &[eight.clone(), eight], &images.collect());
+    let d = d.err().unwrap();
+    assert!(d[0].message.contains("its own is not updated"), "{}", d[0].message);
+}

@@ -375,11 +375,12 @@ fn communication(cx: &Cx, cost: &OpCost) -> Result<Vec<Comm>, Diagnostic> {
     let (from, to) = (cx.graph.ty(*from), cx.graph.ty(*to));
     let bits = u128::from(to.dtype.bits());
     let active = &cost.run.active;
-    let keep = |a: AxisId| active.contains(&a);
-    let local = cx.elements(to, cost.op.node.span, &keep)?.saturating_mul(bits).div_ceil(8);
     let mut out: Vec<Comm> = vec![];
     for a in active {
         let (n, rank) = (cx.extent(*a), cx.rank(*a));
+        // a unit's part is that of all its finer positions together
+        let keep = |x: AxisId| active.contains(&x) && cx.rank(x) <= rank;
+        let local = cx.elements(to, cost.op.node.span, &keep)?.saturating_mul(bits).div_ceil(8);
         let apart = |s| cx.machine.apart(s, rank);
         let finished = from.place.partial_over(*a).is_some() && to.place.partial_over(*a).is_none();
         // shares that grid positions add to what they share are traffic of that storage

@@ -1,6 +1,7 @@
 //! What the commands share: options, reading programs, and telling diagnostics.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -71,16 +72,26 @@ fn assigned(text: &str) -> Option<(String, String)> {
     (!n.is_empty() && !v.is_empty()).then(|| (n.into(), v.into()))
 }
 
+/// The largest file that is read whole: a device file may have no end.
+const LARGEST: u64 = 1 << 30;
+
 /// The file system.
 pub struct Disk;
 
 impl Sources for Disk {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(path).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => "no such file".into(),
+        let said = |e: std::io::Error| match e.kind() {
+            std::io::ErrorKind::NotFound => "no such file".to_string(),
             std::io::ErrorKind::IsADirectory => "it is a directory".into(),
             _ => e.to_string(),
-        })
+        };
+        let file = std::fs::File::open(path).map_err(said)?;
+        let mut out = vec![];
+        file.take(LARGEST + 1).read_to_end(&mut out).map_err(said)?;
+        match out.len() as u64 > LARGEST {
+            true => Err("it is larger than 1 GiB".into()),
+            false => Ok(out),
+        }
     }
 }
 

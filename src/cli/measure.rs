@@ -1,5 +1,7 @@
 //! `measure`: the time of a twin's kernels on the device, against the bounds of its program.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -42,7 +44,7 @@ pub struct Args {
     #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: u32,
     /// Seconds for which the process that runs the twin may be silent
-    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
     /// As JSON
     #[arg(long)]
@@ -95,7 +97,10 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         Err(r) => return r,
     };
     let Some(twin) = twin else { return not_a_twin(&args.selection, &s) };
-    let other = match args.against.as_ref().map(|t| common.chosen(t)).transpose() {
+    // a selection that starts with its colon is of the same file
+    let file = args.selection.rsplit_once(':').map_or("", |(f, _)| f);
+    let whole = |t: &String| if t.starts_with(':') { format!("{file}{t}") } else { t.clone() };
+    let other = match args.against.as_ref().map(|t| common.chosen(&whole(t))).transpose() {
         Ok(Some((o, None))) => {
             return not_a_twin(args.against.as_deref().unwrap_or_default(), &o);
         }
@@ -191,7 +196,7 @@ fn one(
         let at = points(&o.graph, &sizes).map_err(|e| Stop::Reply(Reply::usage(e)))?;
         let at = at.into_iter().next().unwrap_or_default();
         let theirs = stated.bind(&o.graph, &at.env)?;
-        plan.job.against = Some(Box::new(t.plan(&stated, o, &theirs, &at)?.job));
+        Arc::make_mut(&mut plan.job).against = Some(t.plan(&stated, o, &theirs, &at)?.job);
     }
     let how = Measure {
         warmup: args.warmup,
@@ -200,7 +205,7 @@ fn one(
         cold: args.cold,
         graph: args.graph,
     };
-    let answer = twins::run(&plan, Task::Measure(how), args.timeout).map_err(|e| {
+    let answer = twins::run(&mut plan, Task::Measure(how), args.timeout).map_err(|e| {
         Stop::Reply(match e {
             NoRun::NoDevice(text) => Reply::lacks(text),
             NoRun::Failed(text) => Reply::refused(text),
@@ -344,7 +349,10 @@ fn spread(v: &[f64]) -> (f64, f64) {
 
 fn how(args: &Args, t: &Times) -> String {
     let sets = match (args.cold, t.sets) {
-        (true, n) => format!("cold, {n} sets of buffers in turn"),
+        (true, n) => {
+            let bytes = units::bytes(u128::from(t.set_bytes));
+            format!("cold, {n} sets of buffers, {bytes}, in turn")
+        }
         (false, _) => "hot, each run on the same buffers".into(),
     };
     let launches = if args.graph { "a graph replayed" } else { "launches in a stream" };

@@ -1,6 +1,7 @@
 //! Twins as commands see them: chosen by name, bound to tensors, run on a device.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -13,6 +14,7 @@ use crate::diag::Diagnostic;
 use crate::eval::{self, Progress, evaluate};
 use crate::graph::ParamKind;
 use crate::hir::ItemRef;
+use crate::hir::load::Sources;
 use crate::hir::steps::{self, Step, Steps};
 use crate::hir::twins::kernel_decls;
 use crate::session::{Point, Session};
@@ -83,11 +85,7 @@ impl Twin {
                 continue;
             };
             let shown = image::check::path(p, &Disk, &k);
-            let data = std::fs::read(&shown).map_err(|e| {
-                let why = match e.kind() {
-                    std::io::ErrorKind::NotFound => "no such file".to_string(),
-                    _ => e.to_string(),
-                };
+            let data = Disk.read(&shown).map_err(|why| {
                 Lack::File(format!("cannot read `{shown}`, the image of `{}`: {why}", k.name.text))
             })?;
             out.insert(l.kernel, (shown, data));
@@ -162,12 +160,13 @@ impl Given<'_> {
 ///
 /// # Errors
 /// No device, or kernels that fail: the text names the launch and its arguments.
-pub fn run(plan: &Plan, task: Task, silent: u64) -> Result<Answer, NoRun> {
+pub fn run(plan: &mut Plan, task: Task, silent: u64) -> Result<Answer, NoRun> {
     let bar = Bar::new();
-    let job = job::Job { task, ..plan.job.clone() };
-    let total = job.steps.len() as u64;
+    Arc::make_mut(&mut plan.job).task = task;
+    let plan = &*plan;
+    let total = plan.job.steps.len() as u64;
     let hear = |what: &str| bar.step(0, total, what);
-    host::run(&job, Duration::from_secs(silent), &hear).map_err(|b| match b {
+    host::run(&plan.job, Duration::from_secs(silent), &hear).map_err(|b| match b {
         Broken::NoDevice(why) | Broken::NoProcess(why) => {
             NoRun::NoDevice(format!("{why}\n{}", checked(plan)))
         }
@@ -298,7 +297,11 @@ fn shown(plan: &Plan, f: &Fault) -> Shown {
     let job = plan.job.buffers.get(f.buffer);
     let ty = plan.types.get(f.buffer);
     // a result is named as the module names it
-    let output = plan.outputs.iter().find(|o| o.buffer == f.buffer);
+    let byte = u64::try_from(f.first).ok();
+    let output = plan.outputs.iter().find(|o| {
+        let inside = byte.is_some_and(|b| (o.offset..o.offset + o.bytes()).contains(&b));
+        o.buffer == f.buffer && inside
+    });
     let buffer = match (output, job) {
         (Some(o), _) if f.kind != FaultKind::Outside => o.name.clone(),
         (_, Some(b)) => b.name.clone(),
@@ -306,7 +309,13 @@ fn shown(plan: &Plan, f: &Fault) -> Shown {
     };
     let (width, bytes) = job.map_or((1, 0), |b| (b.width.max(1), b.bytes));
     let inside = usize::try_from(f.first).ok().filter(|i| *i < bytes);
-    let index = inside.zip(ty).map(|(i, t)| index(i / width, &t.shape));
+    let index = match (inside, output) {
+        (Some(i), Some(o)) if f.kind != FaultKind::Outside => {
+            let start = usize::try_from(o.offset).unwrap_or(0);
+            Some(index(i.saturating_sub(start) / width, &o.shape))
+        }
+        (i, _) => i.zip(ty).map(|(i, t)| index(i / width, &t.shape)),
+    };
     let elements = f.count.div_ceil(width as u64);
     let many = |what: &str| match elements {
         1 => format!("1 element {what}"),

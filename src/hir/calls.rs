@@ -59,7 +59,19 @@ impl Elab<'_> {
                 return Val::Error;
             }
             let shown = show_path(p);
-            return self.error(Code::UnknownOp, p.span, format!("there is no function `{shown}`"));
+            let mut d =
+                Diagnostic::new(Code::UnknownOp, p.span, format!("there is no function `{shown}`"));
+            if let Some(first) = p.segs.first()
+                && let Some(Decl::Item(r)) = self.p.lookup(
+                    self.cx.file,
+                    self.cx.module,
+                    &ast::Path { segs: vec![first.clone()], span: first.span },
+                )
+                && let Some(n) = self.p.item(r).and_then(|i| super::item_name(&i.kind))
+            {
+                d = d.label(n.span, format!("`{}` is this here, which has no such part", n.text));
+            }
+            return self.push(d);
         };
         let numeric =
             ["min", "max", "ceil_div", "abs", "pow", "sqrt", "exp", "exp2", "log", "log2"];
@@ -214,6 +226,8 @@ impl Elab<'_> {
                 at,
                 format!("{line}\n"),
             );
+        } else if let Some(m) = operators::named_in_torch(&name.text) {
+            d = d.help(format!("it is `{m}` here")).fix("rename", name.span, m);
         } else if let Some(m) = did_you_mean(&name.text, all) {
             d = d.help(format!("`{m}` exists")).fix("rename", name.span, m);
         }

@@ -202,6 +202,8 @@ impl<'p> Elab<'p> {
             d = d
                 .label(weight, "declared here")
                 .help(format!("`{}` is a weight of module `{m}`: weights are seen inside their module only, pass it as an argument", name.text));
+        } else if let Some(t) = DType::of_torch(&name.text) {
+            d = d.help(format!("the dtype is `{t}` here")).fix("rename", name.span, t.name());
         } else if let Some(m) = did_you_mean(&name.text, all) {
             d = d.help(format!("`{m}` is declared")).fix("rename", name.span, m);
         }

@@ -414,10 +414,18 @@ impl Elab<'_> {
             Val::Child(c) => self.child_member(*c, name),
             other => {
                 let msg = format!("{} has no field `{}`", other.what(), name.text);
-                self.push(
-                    Diagnostic::new(Code::UnknownName, name.span, msg)
-                        .help("meshes, windows, configs and children have fields; a tuple is taken apart with `let (a, b) = ..`"),
-                )
+                let help = match (&other, operators::named_in_torch(&name.text)) {
+                    (Val::Tensor(_), Some(op)) => {
+                        format!("ops are functions, not methods: `{op}(x, ..)`")
+                    }
+                    (Val::Tensor(_), None) => "a tensor has no fields, and ops are functions: \
+                                               `sum(x, dim = 0)`"
+                        .to_string(),
+                    _ => "meshes, windows, configs and children have fields; a tuple is taken \
+                          apart with `let (a, b) = ..`"
+                        .to_string(),
+                };
+                self.push(Diagnostic::new(Code::UnknownName, name.span, msg).help(help))
             }
         }
     }

@@ -91,6 +91,8 @@ pub struct Recorder {
     launches: Vec<(usize, Launch)>,
     prepared: Vec<(String, Wanted)>,
     arms: Vec<String>,
+    /// Trips of all loops so far.
+    trips: usize,
 }
 
 /// Steps that one function may take.
@@ -258,11 +260,13 @@ impl Elab<'_> {
     ) -> Option<Val> {
         let (a, b, s) = (self.at_sizes(start)?, self.at_sizes(stop)?, self.at_sizes(step)?);
         let mut i = a;
-        let mut n = 0;
         while i < b && s > 0 {
-            n += 1;
+            let n = self.recorder.as_mut().map_or(0, |r| {
+                r.trips += 1;
+                r.trips
+            });
             if n > MAX_STEPS {
-                let msg = format!("this loop has more than {MAX_STEPS} trips");
+                let msg = format!("the loops of this function have more than {MAX_STEPS} trips");
                 return Some(self.error(Code::TooDeep, span, msg));
             }
             let v = self.trip(var, i, val)?;
@@ -403,6 +407,7 @@ impl Elab<'_> {
                     (Some(i), DType::U32) => u32::try_from(i).is_ok(),
                     (Some(i), DType::I32) => i32::try_from(i).is_ok(),
                     (Some(i), DType::U64) => i >= 0,
+                    (_, DType::F32) => (value as f32).is_finite() || !value.is_finite(),
                     _ => true,
                 };
                 if !fits {

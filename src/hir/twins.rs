@@ -336,8 +336,17 @@ impl Elab<'_> {
     fn launch_options(&mut self, l: &ast::Launch, span: Span) -> Vec<(String, [u32; 3], Span)> {
         let mut given = vec![];
         const KNOWN: [&str; 5] = ["grid", "block", "smem", "cluster", "cooperative"];
-        for o in &l.options {
+        for (i, o) in l.options.iter().enumerate() {
             let name = o.name.text.as_str();
+            if let Some(first) = l.options.iter().take(i).find(|x| x.name.text == name) {
+                let d = Diagnostic::new(
+                    Code::BadKernel,
+                    o.span,
+                    format!("the launch has `{name}` twice"),
+                )
+                .label(first.span, "the first");
+                self.push(d);
+            }
             let most = match name {
                 "grid" | "block" | "cluster" => 3,
                 "smem" => 1,

@@ -425,6 +425,11 @@ pub trait Op: Sync {
         Role::Compute
     }
 
+    /// Whether a creation has one value everywhere.
+    fn uniform(&self) -> bool {
+        false
+    }
+
     /// Whether a view has its operand's elements in the same order: it lies at the same address.
     fn keeps_order(&self) -> bool {
         false

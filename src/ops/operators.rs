@@ -46,6 +46,25 @@ pub fn window_valid() -> Option<&'static dyn Op> {
     registry::find("window_valid")
 }
 
+/// The op of a method or function that PyTorch calls otherwise, or the same.
+pub fn named_in_torch(name: &str) -> Option<&'static str> {
+    let here = match name {
+        "view" | "view_as" | "reshape_as" => "reshape",
+        "permute" | "t" | "mT" | "T" | "movedim" => "transpose",
+        "to" | "type" | "float" | "half" | "bfloat16" | "double" | "int" | "long" => "cast",
+        "amax" => "max",
+        "amin" => "min",
+        "true_divide" => "div",
+        "mm" | "bmm" | "linear" => "matmul",
+        "cat" => "concat",
+        "clip" => "clamp",
+        "masked_fill" => "where",
+        "repeat" => "expand",
+        other => other,
+    };
+    registry::find(here).map(|op| op.name())
+}
+
 /// Functions of dtypes: `widen(T)` is the dtype that sums of T accumulate in.
 pub fn of_dtype(name: &str, d: DType) -> Option<DType> {
     match name {

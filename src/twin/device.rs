@@ -265,10 +265,13 @@ impl Device {
     /// # Errors
     /// Code that the driver does not take, with what its compiler says of it.
     pub fn load(&self, name: &str, code: &[u8]) -> Result<Module, DeviceError> {
-        let image = match std::str::from_utf8(code) {
-            Ok(text) => Ptx::from_src(text),
-            Err(_) => Ptx::from_binary(code.to_vec()),
+        // PTX is text up to a zero, whatever its comments are encoded in; a cubin has its length
+        let mut bytes = match code.starts_with(b"\x7fELF") {
+            true => code.to_vec(),
+            false => code.split(|b| *b == 0).next().unwrap_or_default().to_vec(),
         };
+        bytes.push(0);
+        let image = Ptx::from_binary(bytes);
         let module = self.context.load_module(image);
         module.map(Module).map_err(|e| {
             match (failed(format!("loading `{name}`"))(e), self.log_of(code)) {
@@ -542,7 +545,8 @@ impl Device {
     pub fn resident(&self, r: &Ready) -> Result<(u32, Option<u32>), DeviceError> {
         self.here()?;
         let c = &r.config;
-        let threads = c.blockDimX * c.blockDimY * c.blockDimZ;
+        let threads =
+            [c.blockDimX, c.blockDimY, c.blockDimZ].iter().fold(1u32, |n, x| n.saturating_mul(*x));
         let what = || format!("asking how much of {} is resident", r.shown);
         let (mut blocks, mut clusters) = (0, 0);
         // SAFETY: the function and the config live in `r`
@@ -606,10 +610,15 @@ impl Device {
                 .map_err(failed(what()))
         };
         use CUfunction_attribute_enum as A;
-        if at.shared > 48 * 1024 {
-            set(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, at.shared)?;
+        let most = A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function lives as long as its module
+        let now = unsafe { result::function::get_function_attribute(k.function, most) };
+        let now = now.map_err(failed(what()))?;
+        // one function may have several launches: the limit only rises
+        if i64::from(at.shared) > i64::from(now) {
+            set(most, at.shared)?;
         }
-        if at.cluster.is_some_and(|c| c.iter().product::<u32>() > 8) {
+        if at.cluster.is_some_and(|c| c.iter().map(|n| u64::from(*n)).product::<u64>() > 8) {
             set(A::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)?;
         }
         use sys::CUlaunchAttributeID_enum as Id;
@@ -695,12 +704,25 @@ impl Device {
             result::stream::begin_capture(stream, mode).map_err(failed("capturing a graph"))?;
             let worked = work();
             let graph = result::stream::end_capture(stream).map_err(failed("capturing a graph"));
-            worked?;
-            let graph = graph?;
+            let graph = match (worked, graph) {
+                (Ok(()), Ok(g)) => g,
+                (worked, graph) => {
+                    if let Ok(g) = graph {
+                        let _ = result::graph::destroy(g);
+                    }
+                    worked?;
+                    return Err(DeviceError::Failed {
+                        what: "capturing a graph".into(),
+                        why: "the driver ended it".into(),
+                    });
+                }
+            };
             let mut exec = std::ptr::null_mut();
-            sys::cuGraphInstantiateWithFlags(&mut exec, graph, 0)
-                .result()
-                .map_err(failed("making a graph ready"))?;
+            let made = sys::cuGraphInstantiateWithFlags(&mut exec, graph, 0).result();
+            if let Err(e) = made {
+                let _ = result::graph::destroy(graph);
+                return Err(failed("making a graph ready")(e));
+            }
             Ok(Replay { exec, graph })
         }
     }

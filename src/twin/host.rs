@@ -2,6 +2,7 @@
 
 use std::io::{BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -37,7 +38,7 @@ pub const WORKER: &str = "device-worker";
 ///
 /// # Errors
 /// No device, or a kernel that breaks the process.
-pub fn run(job: &Job, silent: Duration, hear: &dyn Fn(&str)) -> Result<Answer, Broken> {
+pub fn run(job: &Arc<Job>, silent: Duration, hear: &dyn Fn(&str)) -> Result<Answer, Broken> {
     let no = |e: std::io::Error| Broken::NoProcess(format!("cannot start a process: {e}"));
     let program = std::env::current_exe().map_err(no)?;
     let mut child = Command::new(program)
@@ -48,15 +49,16 @@ pub fn run(job: &Job, silent: Duration, hear: &dyn Fn(&str)) -> Result<Answer, B
         .spawn()
         .map_err(no)?;
     let answer = converse(&mut child, job, silent, hear);
-    // whatever it still does is of no use
+    // whatever it still does is of no use; a device that hangs may keep it from ending
     let _ = child.kill();
-    let _ = child.wait();
+    std::thread::spawn(move || child.wait());
     answer
 }
 
+/// The threads are not waited for: what holds a pipe open would hold this process too.
 fn converse(
     child: &mut Child,
-    job: &Job,
+    job: &Arc<Job>,
     silent: Duration,
     hear: &dyn Fn(&str),
 ) -> Result<Answer, Broken> {
@@ -65,67 +67,64 @@ fn converse(
     else {
         return Err(Broken::NoProcess("a process has no pipes".into()));
     };
-    let mut out = Answer::default();
-    let mut doing = "starting".to_string();
-    std::thread::scope(|s| {
-        // a child that ends early does not read its job: what it said tells why
-        s.spawn(move || {
-            let _ = job.write(&mut to);
-            drop(to);
-        });
-        let said = s.spawn(move || {
-            let mut text = String::new();
-            let _ = err.by_ref().take(1 << 16).read_to_string(&mut text);
-            text
-        });
-        let (send, words) = channel();
-        s.spawn(move || {
-            let mut r = BufReader::new(from);
-            loop {
-                let word = read_word(&mut r);
-                let end = word.is_err();
-                if send.send(word).is_err() || end {
-                    break;
-                }
-            }
-        });
+    let job = job.clone();
+    // a child that ends early does not read its job: what it said tells why
+    std::thread::spawn(move || job.write(&mut to));
+    let (say, said) = channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = err.by_ref().take(1 << 16).read_to_string(&mut text);
+        let _ = say.send(text);
+        // what comes after is let go, so that the child is not held up
+        let _ = std::io::copy(&mut err, &mut std::io::sink());
+    });
+    let (send, words) = channel();
+    std::thread::spawn(move || {
+        let mut r = BufReader::new(from);
         loop {
-            match words.recv_timeout(silent) {
-                Ok(Ok((word, bytes))) => match word {
-                    Word::Device(d) => out.device = d,
-                    Word::Resources(r) => out.resources = r,
-                    Word::Doing(what) => {
-                        hear(&what);
-                        doing = what;
-                    }
-                    Word::Faults(f) => out.faults = f,
-                    Word::Result { buffer, .. } => out.results.push((buffer, bytes)),
-                    Word::Times(t) => out.times = Some(t),
-                    Word::Done => return Ok(std::mem::take(&mut out)),
-                    Word::NoDriver(why) => return Err(Broken::NoDevice(why)),
-                    Word::Failed { doing, why } => return Err(Broken::Failed { doing, why }),
-                },
-                Ok(Err(_)) => {
-                    let _ = child.kill();
-                    let mut why = match child.wait() {
-                        Ok(status) => format!("the process ended: {status}"),
-                        Err(e) => format!("the process ended: {e}"),
-                    };
-                    if let Ok(text) = said.join()
-                        && let Some(line) = text.lines().next()
-                    {
-                        why += &format!("; it said: {line}");
-                    }
-                    return Err(Broken::Failed { doing, why });
-                }
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    let _ = child.kill();
-                    let why = format!("no answer for {} s: it was ended", silent.as_secs());
-                    return Err(Broken::Failed { doing, why });
-                }
+            let word = read_word(&mut r);
+            let end = word.is_err();
+            if send.send(word).is_err() || end {
+                break;
             }
         }
-    })
+    });
+    let mut out = Answer::default();
+    let mut doing = "starting".to_string();
+    loop {
+        match words.recv_timeout(silent) {
+            Ok(Ok((word, bytes))) => match word {
+                Word::Device(d) => out.device = d,
+                Word::Resources(r) => out.resources = r,
+                Word::Doing(what) => {
+                    hear(&what);
+                    doing = what;
+                }
+                Word::Faults(f) => out.faults = f,
+                Word::Result { buffer, .. } => out.results.push((buffer, bytes)),
+                Word::Times(t) => out.times = Some(t),
+                Word::Done => return Ok(out),
+                Word::NoDriver(why) => return Err(Broken::NoDevice(why)),
+                Word::Failed { doing, why } => return Err(Broken::Failed { doing, why }),
+            },
+            Ok(Err(_)) => {
+                let _ = child.kill();
+                let mut why = match child.try_wait() {
+                    Ok(Some(status)) => format!("the process ended: {status}"),
+                    _ => "the process ended".to_string(),
+                };
+                let text = said.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+                if let Some(line) = text.lines().next() {
+                    why += &format!("; it said: {line}");
+                }
+                return Err(Broken::Failed { doing, why });
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                let why = format!("no answer for {} s: it was ended", silent.as_secs());
+                return Err(Broken::Failed { doing, why });
+            }
+        }
+    }
 }
 
 /// Runs the worker on the standard streams. Gives the exit status.

@@ -5,6 +5,7 @@
 //! standard output. Bytes follow the line that announces how many.
 
 use std::io::{self, BufRead, Read, Write};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,7 @@ pub struct Job {
     pub steps: Vec<Step>,
     pub task: Task,
     /// The job of the other side of a comparison of times; its images and data follow.
-    pub against: Option<Box<Job>>,
+    pub against: Option<Arc<Job>>,
 }
 
 /// A kernel image; its bytes follow the job.
@@ -55,8 +56,8 @@ pub struct Buffer {
     pub name: String,
     pub bytes: usize,
     pub role: Role,
-    /// Whether its bytes are an answer.
-    pub result: bool,
+    /// The parts of it that are results: the first byte and how many.
+    pub results: Vec<(usize, usize)>,
     /// Bytes of an element.
     pub width: usize,
     #[serde(skip)]
@@ -83,6 +84,9 @@ pub struct Launch {
     pub cluster: Option<[u32; 3]>,
     pub shared: u32,
     pub cooperative: bool,
+    /// Buffers that it may write, and those that it may only read.
+    pub writes: Vec<usize>,
+    pub reads: Vec<usize>,
     /// As messages name it: `launch 2, `combine` in `attend``.
     pub shown: String,
 }
@@ -243,9 +247,13 @@ pub struct Times {
     /// What the host takes to start one run, and the bare calls of the driver for its launches.
     pub host: f64,
     pub bare: f64,
-    /// Sets of buffers that a cold run rotates through.
+    /// Sets of buffers that a cold run rotates through, and their bytes together.
     pub sets: u32,
+    pub set_bytes: u64,
 }
+
+/// The longest head of a job.
+const HEAD: u64 = 256 << 20;
 
 fn images_and_data(job: &Job) -> impl Iterator<Item = &Vec<u8>> {
     let given = job.buffers.iter().filter(|b| b.role != Role::Out).map(|b| &b.data);
@@ -270,10 +278,10 @@ impl Job {
     /// What is no job.
     pub fn read(r: &mut impl BufRead) -> io::Result<Job> {
         let mut head = String::new();
-        r.read_line(&mut head)?;
+        r.by_ref().take(HEAD).read_line(&mut head)?;
         let mut job: Job = serde_json::from_str(&head).map_err(io::Error::other)?;
         job.read_data(r)?;
-        if let Some(other) = job.against.as_deref_mut() {
+        if let Some(other) = job.against.as_mut().map(Arc::make_mut) {
             other.read_data(r)?;
         }
         Ok(job)
@@ -334,7 +342,7 @@ mod tests {
             name: name.into(),
             bytes: data.len().max(4),
             role,
-            result: role != Role::In,
+            results: if role == Role::In { vec![] } else { vec![(0, data.len())] },
             width: 1,
             data: data.to_vec(),
         };
@@ -348,7 +356,7 @@ mod tests {
             task: Task::Check { repeat: 3 },
             ..Job::default()
         };
-        let job = Job { against: Some(Box::new(part.clone())), ..part };
+        let job = Job { against: Some(Arc::new(part.clone())), ..part };
         let mut bytes = vec![];
         job.write(&mut bytes).unwrap();
         let back = Job::read(&mut bytes.as_slice()).unwrap();

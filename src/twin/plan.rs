@@ -4,6 +4,7 @@
 //! [`Job`] and where its results lie. Views are addresses: what is no address is refused.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::job::{self, Arg, Buffer, Image, Job, Role, Step};
 use crate::base::Span;
@@ -19,7 +20,8 @@ use crate::types::value::Tensor;
 
 /// A job with the places of its results.
 pub struct Plan {
-    pub job: Job,
+    /// Shared with the threads that hand it over.
+    pub job: Arc<Job>,
     pub outputs: Vec<Place>,
     /// What each buffer of the job holds.
     pub types: Vec<OutTy>,
@@ -80,24 +82,39 @@ pub fn plan(
         let role = if q.kind == ParamKind::Inout { Role::Inout } else { Role::In };
         b.buffer(q.value, &q.name, role, Some(t)).map_err(one)?;
     }
-    for (n, step) in s.steps.iter().enumerate() {
+    let mut launches = 0;
+    for step in &s.steps {
         match step {
             steps::Step::Fill(id) => b.fill(s.graph.node(*id)).map_err(one)?,
-            steps::Step::Launch(l) => b.launch(l, n, images).map_err(one)?,
+            steps::Step::Launch(l) => {
+                launches += 1;
+                b.launch(l, launches, images).map_err(one)?;
+            }
         }
     }
     let mut outputs = vec![];
     for o in &s.outputs {
         let (buffer, offset) = b.address(o.value).map_err(one)?;
+        // what is updated is updated where it lies
+        let own = s.graph.params.iter().find(|q| q.kind == ParamKind::Inout && q.name == o.name);
+        if let Some(q) = own
+            && b.places.get(&q.value) != Some(&buffer)
+        {
+            let msg =
+                format!("`{}` is given another buffer's value, its own is not updated", q.name);
+            let help = "give the parameter itself to the kernel that updates it";
+            return Err(one(refuse(s.graph.value(o.value).span, msg, help)));
+        }
         let ty = s.graph.ty(o.value);
         let shape = b.shape(o.value).map_err(one)?;
+        let place = Place { name: o.name.clone(), dtype: ty.dtype, shape, buffer, offset };
         if let Some(x) = b.job.buffers.get_mut(buffer) {
-            x.result = true;
-            x.width = (ty.dtype.bits() / 8).max(1) as usize;
+            let at = usize::try_from(offset).unwrap_or(usize::MAX);
+            x.results.push((at, usize::try_from(place.bytes()).unwrap_or(usize::MAX)));
         }
-        outputs.push(Place { name: o.name.clone(), dtype: ty.dtype, shape, buffer, offset });
+        outputs.push(place);
     }
-    Ok(Plan { job: b.job, outputs, types: b.types, arms: s.arms.clone() })
+    Ok(Plan { job: Arc::new(b.job), outputs, types: b.types, arms: s.arms.clone() })
 }
 
 struct Build<'a> {
@@ -150,7 +167,7 @@ impl Build<'_> {
             name: name.into(),
             bytes,
             role,
-            result: false,
+            results: vec![],
             width,
             data,
         });
@@ -257,7 +274,12 @@ impl Build<'_> {
             whole |= kept && len != 1;
             first = first * *n as u64 + start;
         }
-        Ok(self.g.ty(base).dtype.bytes(first))
+        let dtype = self.g.ty(base).dtype;
+        if !(first * dtype.bits()).is_multiple_of(8) {
+            let msg = format!("this window starts within a byte of {dtype}");
+            return Err(refuse(span, msg, "a window of a twin starts at a whole byte"));
+        }
+        Ok(dtype.bytes(first))
     }
 
     fn fill(&mut self, node: &Node) -> Res<()> {
@@ -277,7 +299,12 @@ impl Build<'_> {
             wide: false,
             exact_order: false,
         };
-        let two = op.eval(&cx).ok().and_then(|t| t.into_iter().next()).map(|t| t.to_bytes());
+        let two = op
+            .uniform()
+            .then(|| op.eval(&cx).ok())
+            .flatten()
+            .and_then(|t| t.into_iter().next())
+            .map(|t| t.to_bytes());
         let same = two.as_deref().and_then(|b| match b {
             [a, b] if a == b => Some(vec![*a]),
             [a, b, c, d] if [a, b] == [c, d] => Some(vec![*a, *b]),
@@ -303,6 +330,7 @@ impl Build<'_> {
         };
         let kernel = self.kernel(l.kernel, images)?;
         let mut args = vec![];
+        let (mut writes, mut reads) = (vec![], vec![]);
         for (q, a) in params.iter().zip(&l.args) {
             args.push(match a {
                 steps::Arg::Scalar { dtype, value, int } => {
@@ -311,6 +339,7 @@ impl Build<'_> {
                 steps::Arg::Tensor { value, mode, map } => {
                     let (buffer, offset) = self.address(*value)?;
                     self.may(buffer, *mode, &q.name.text, l.span)?;
+                    if *mode == Mode::In { &mut reads } else { &mut writes }.push(buffer);
                     match map {
                         None => Arg::Address { buffer, offset },
                         Some(m) => Arg::Map { buffer, offset, map: self.map(*value, m)? },
@@ -318,7 +347,8 @@ impl Build<'_> {
                 }
             });
         }
-        let shown = format!("launch {}, `{}` in `{}`", n + 1, name.text, l.path);
+        reads.retain(|b| !writes.contains(b));
+        let shown = format!("launch {n}, `{}` in `{}`", name.text, l.path);
         self.job.steps.push(Step::Launch(job::Launch {
             kernel,
             args,
@@ -327,6 +357,8 @@ impl Build<'_> {
             cluster: l.cluster,
             shared: l.shared,
             cooperative: l.cooperative,
+            writes,
+            reads,
             shown,
         }));
         Ok(())

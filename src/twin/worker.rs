@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::device::{self, Device, DeviceError, MapOf, Ready};
 use super::faults::{FENCE, FENCE_BYTES, POISON, differing, outside, unwritten};
 use super::job::{
-    Arg, DeviceInfo, Fault, FaultKind, Job, Measure, Resources, Role, Step, Task, Times, Word,
+    self, Arg, DeviceInfo, Fault, FaultKind, Job, Measure, Resources, Role, Step, Task, Times, Word,
 };
 use crate::types::dtype::DType;
 
@@ -63,6 +63,9 @@ struct Fenced {
 
 /// Where data start in fenced memory; addresses stay aligned to 512 bytes and more.
 const START: usize = FENCE_BYTES;
+
+/// Bytes that no device has.
+const MOST_BYTES: usize = 1 << 46;
 
 /// Buffers with everything that is started on them.
 struct Bound {
@@ -138,6 +141,9 @@ impl<W: Write> Worker<'_, W> {
     fn bind(&mut self, job: &Job, kernels: &[device::Kernel]) -> Result<Bound, Stop> {
         let mut buffers = vec![];
         for b in &job.buffers {
+            if b.bytes > MOST_BYTES {
+                return Err(broken("a buffer is larger than any memory"));
+            }
             let memory = self.device.zeros(b.bytes + 2 * START)?;
             self.device.fill(&memory, 0, START, &[FENCE])?;
             self.device.fill(&memory, START + b.bytes, START, &[FENCE])?;
@@ -198,7 +204,7 @@ impl<W: Write> Worker<'_, W> {
             let Some((k, decl)) = kernels.get(l.kernel).zip(job.kernels.get(l.kernel)) else {
                 continue;
             };
-            self.doing = format!("asking about `{}`", decl.name);
+            self.doing = l.shown.clone();
             let a = self.device.attributes(k)?;
             let (resident, clusters) = self.device.resident(r)?;
             let found = Resources {
@@ -207,7 +213,7 @@ impl<W: Write> Worker<'_, W> {
                 local: a.local,
                 static_shared: a.static_shared,
                 dynamic_shared: l.shared,
-                threads: l.block.iter().product(),
+                threads: l.block.iter().fold(1, |n, x| n.saturating_mul(*x)),
                 resident,
                 clusters,
                 binary: a.binary,
@@ -238,12 +244,14 @@ impl<W: Write> Worker<'_, W> {
 
     // ---- check
 
-    /// One run: its results, and its faults.
+    /// One run: its results, and its faults. With `kept`, what each launch only reads is looked at
+    /// before and after it.
     fn once(
         &mut self,
         job: &Job,
         b: &Bound,
         poison: u8,
+        kept: bool,
     ) -> Result<(Vec<Vec<u8>>, Vec<Fault>), Stop> {
         for (spec, f) in job.buffers.iter().zip(&b.buffers) {
             self.device.fill(&f.memory, 0, START, &[FENCE])?;
@@ -257,89 +265,128 @@ impl<W: Write> Worker<'_, W> {
         }
         let mut faults: Vec<Fault> = vec![];
         for (i, s) in job.steps.iter().enumerate() {
-            let shown = match s {
-                Step::Launch(l) => l.shown.clone(),
-                Step::Fill { .. } => "a fill".into(),
+            let Step::Launch(l) = s else {
+                self.step(job, b, i)?;
+                continue;
             };
-            self.doing(shown.clone())?;
+            self.doing(l.shown.clone())?;
+            let before = if kept { self.read_only(job, b, l)? } else { vec![] };
             self.step(job, b, i)?;
             self.device.wait()?;
-            for (n, f) in b.buffers.iter().enumerate() {
-                let before = self.device.read(&f.memory, 0, START)?;
-                let after = self.device.read(&f.memory, START + f.bytes, START)?;
-                for mut x in outside(n, &before, &after, f.bytes) {
-                    if !faults.iter().any(|y| y.buffer == n && y.first == x.first) {
-                        x.after = Some(shown.clone());
-                        faults.push(x);
-                    }
+            for (n, was) in before {
+                if let Some(f) = b.buffers.get(n) {
+                    let now = self.device.read(&f.memory, START, f.bytes)?;
+                    changed(&mut faults, n, &now, &was, Some(&l.shown));
                 }
+            }
+            for n in l.writes.iter().chain(&l.reads) {
+                self.fences(b, *n, Some(&l.shown), &mut faults)?;
             }
         }
         self.doing("reading what the kernels wrote")?;
         let mut results = vec![];
         for (n, (spec, f)) in job.buffers.iter().zip(&b.buffers).enumerate() {
+            self.fences(b, n, None, &mut faults)?;
             if spec.role == Role::In {
                 let now = self.device.read(&f.memory, START, f.bytes)?;
-                if let Some((at, count)) = differing(&now, &spec.data) {
-                    let kind = FaultKind::Changed;
-                    faults.push(Fault { buffer: n, kind, first: at as i64, count, after: None });
+                if changed(&mut faults, n, &now, &spec.data, None) {
                     self.device.write(&f.memory, START, &spec.data)?;
                 }
             }
-            results.push(if spec.result {
-                self.device.read(&f.memory, START, f.bytes)?
-            } else {
+            results.push(if spec.results.is_empty() {
                 vec![]
+            } else {
+                self.device.read(&f.memory, START, f.bytes)?
             });
         }
         Ok((results, faults))
     }
 
+    /// What lies in the buffers that a launch may only read, and that are no inputs: those are
+    /// held against their data at the end.
+    fn read_only(
+        &self,
+        job: &Job,
+        b: &Bound,
+        l: &job::Launch,
+    ) -> Result<Vec<(usize, Vec<u8>)>, Stop> {
+        let mut out = vec![];
+        for n in &l.reads {
+            let inner = job.buffers.get(*n).is_some_and(|s| s.role != Role::In);
+            if let Some(f) = b.buffers.get(*n).filter(|f| inner && f.bytes <= READ_ONLY) {
+                out.push((*n, self.device.read(&f.memory, START, f.bytes)?));
+            }
+        }
+        Ok(out)
+    }
+
+    /// Whether the fences of a buffer hold.
+    fn fences(
+        &self,
+        b: &Bound,
+        n: usize,
+        after: Option<&String>,
+        faults: &mut Vec<Fault>,
+    ) -> Result<(), Stop> {
+        let Some(f) = b.buffers.get(n) else { return Ok(()) };
+        let before = self.device.read(&f.memory, 0, START)?;
+        let behind = self.device.read(&f.memory, START + f.bytes, START)?;
+        for mut x in outside(n, &before, &behind, f.bytes) {
+            if !faults.iter().any(|y| (y.buffer, y.kind, y.first) == (n, x.kind, x.first)) {
+                x.after = after.cloned();
+                faults.push(x);
+            }
+        }
+        Ok(())
+    }
+
     fn check(&mut self, job: &Job, b: &Bound, repeat: u32) -> Result<(), Stop> {
-        let (first, mut faults) = self.once(job, b, POISON[0])?;
-        let (second, _) = self.once(job, b, POISON[1])?;
-        let mut moved = first != second;
-        for (n, (x, y)) in first.iter().zip(&second).enumerate() {
-            let Some(spec) = job.buffers.get(n).filter(|s| s.result && s.role == Role::Out) else {
-                continue;
+        let (first, mut faults) = self.once(job, b, POISON[0], true)?;
+        let (second, more) = self.once(job, b, POISON[1], false)?;
+        add(&mut faults, more);
+        let differ = |x: &[Vec<u8>], y: &[Vec<u8>], kind: FaultKind| -> Vec<Fault> {
+            let all = job.buffers.iter().zip(x.iter().zip(y)).enumerate();
+            let one = |(n, (spec, (x, y))): (usize, (&job::Buffer, (&Vec<u8>, &Vec<u8>)))| {
+                let part = |(at, len): &(usize, usize)| {
+                    let range = *at..at + len;
+                    let (x, y) = x.get(range.clone()).zip(y.get(range))?;
+                    let (first, count) = match kind {
+                        FaultKind::Unwritten => unwritten(x, y, spec.width)?,
+                        FaultKind::Stale => stale(x, y, spec.width)?,
+                        _ => differing(x, y)?,
+                    };
+                    let first = (at + first) as i64;
+                    Some(Fault { buffer: n, kind, first, count, after: None })
+                };
+                spec.results.iter().find_map(part)
             };
-            if let Some((at, count)) = unwritten(x, y, spec.width) {
-                let kind = FaultKind::Unwritten;
-                faults.push(Fault { buffer: n, kind, first: at as i64, count, after: None });
+            all.filter_map(one).collect()
+        };
+        let poisoned = differ(&first, &second, FaultKind::Unwritten);
+        // an updated buffer has data from the start
+        let out = |f: &Fault| job.buffers.get(f.buffer).is_some_and(|b| b.role == Role::Out);
+        faults.extend(poisoned.into_iter().filter(out));
+        let moved = differ(&first, &second, FaultKind::Stale);
+        let mut races: Vec<Fault> = vec![];
+        // where two poisons differ, the same poisons again tell a race from what was never written
+        let again = repeat.max(u32::from(!moved.is_empty()));
+        for i in 0..again {
+            let (third, more) = self.once(job, b, POISON[0], false)?;
+            add(&mut faults, more);
+            add(&mut races, differ(&first, &third, FaultKind::Race));
+            if i == 0 && !moved.is_empty() {
+                let (fourth, more) = self.once(job, b, POISON[1], false)?;
+                add(&mut faults, more);
+                add(&mut races, differ(&second, &fourth, FaultKind::Race));
             }
         }
-        let mut races = vec![];
-        // where two poisons differ, a third run tells a race from what was never written
-        let more = repeat.max(u32::from(moved));
-        for _ in 0..more {
-            let (again, _) = self.once(job, b, POISON[0])?;
-            for (n, (x, y)) in first.iter().zip(&again).enumerate() {
-                if let Some((at, count)) = differing(x, y)
-                    && !races.iter().any(|f: &Fault| f.buffer == n)
-                {
-                    let kind = FaultKind::Race;
-                    races.push(Fault { buffer: n, kind, first: at as i64, count, after: None });
-                }
-            }
+        if races.is_empty() {
+            faults.extend(moved);
         }
-        moved &= races.is_empty();
         faults.extend(races);
-        if moved {
-            for (n, (x, y)) in first.iter().zip(&second).enumerate() {
-                let stale = x.iter().zip(y).enumerate().filter(|(i, (a, b))| {
-                    a != b && !left(x, y, *i, job.buffers.get(n).map_or(1, |s| s.width))
-                });
-                let at: Vec<usize> = stale.map(|(i, _)| i).collect();
-                if let Some(i) = at.first() {
-                    let kind = FaultKind::Stale;
-                    let (first, count) = (*i as i64, at.len() as u64);
-                    faults.push(Fault { buffer: n, kind, first, count, after: None });
-                }
-            }
-        }
         Word::Faults(faults).write(self.out)?;
         for (n, bytes) in first.iter().enumerate() {
-            if job.buffers.get(n).is_some_and(|b| b.result) {
+            if job.buffers.get(n).is_some_and(|b| !b.results.is_empty()) {
                 Word::Result { buffer: n, bytes: bytes.len() }.write(self.out)?;
                 self.out.write_all(bytes)?;
             }
@@ -356,11 +403,13 @@ impl<W: Write> Worker<'_, W> {
         kernels: &[device::Kernel],
         cold: bool,
     ) -> Result<Vec<Bound>, Stop> {
-        let bytes: usize = job.buffers.iter().map(|b| b.bytes + 2 * START).sum();
+        // the fences are never touched
+        let bytes: usize = job.buffers.iter().map(|b| b.bytes).sum();
+        let taken = bytes + job.buffers.len() * 2 * START;
         let l2 = self.device.l2_bytes()? as usize;
         let n = if cold { (3 * l2).div_ceil(bytes.max(1)).max(2) } else { 1 };
         let room = self.device.free_bytes()? / 2;
-        let n = n.min((room / bytes.max(1)).max(1)).min(512);
+        let n = n.min((room / taken.max(1)).max(1)).min(MOST_SETS);
         (0..n).map(|_| self.bind(job, kernels)).collect()
     }
 
@@ -377,7 +426,9 @@ impl<W: Write> Worker<'_, W> {
             None => None,
         };
         self.doing("warming up")?;
-        let mut t = Times { sets: mine.sets.len() as u32, ..Times::default() };
+        let own: usize = job.buffers.iter().map(|b| b.bytes).sum();
+        let set_bytes = (own * mine.sets.len()) as u64;
+        let mut t = Times { sets: mine.sets.len() as u32, set_bytes, ..Times::default() };
         let runs = self.warm(&mine, m)?;
         t.runs_per_group = runs;
         let their_runs = match &theirs {
@@ -395,6 +446,9 @@ impl<W: Write> Worker<'_, W> {
         let mut copy = vec![];
         for g in 0..m.groups {
             self.doing(format!("group {} of {}", g + 1, m.groups))?;
+            for s in std::iter::once(&mine).chain(&theirs) {
+                self.restore(s)?;
+            }
             t.groups.push(self.group(&mine, own.as_ref(), runs)?);
             if let Some(s) = &theirs {
                 against.push(self.group(s, their_graph.as_ref(), their_runs)?);
@@ -414,7 +468,9 @@ impl<W: Write> Worker<'_, W> {
         let ns = self.timed(|w| w.runs(s, n))?;
         let ns = ns.min(self.timed(|w| w.runs(s, n))?);
         let most = 1e8 / (ns / f64::from(n)).max(1.0);
-        Ok(m.runs.min(most as u32).max(1))
+        // a group goes through all sets, so that none is met again before the others
+        let sets = u32::try_from(s.sets.len()).unwrap_or(u32::MAX);
+        Ok(m.runs.min(most as u32).max(1).max(if m.cold { sets } else { 1 }))
     }
 
     fn runs(&self, s: &Side, n: u32) -> Result<(), Stop> {
@@ -492,28 +548,59 @@ impl<W: Write> Worker<'_, W> {
         Ok(ns / c.runs as f64)
     }
 
-    /// Nanoseconds that the host takes for a run, and for its bare calls of the driver alone. So
+    /// Buffers that runs update have their data again.
+    fn restore(&self, s: &Side) -> Result<(), Stop> {
+        for b in &s.sets {
+            for (spec, f) in s.job.buffers.iter().zip(&b.buffers) {
+                if spec.role == Role::Inout {
+                    self.device.write(&f.memory, START, &spec.data)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Nanoseconds that the host takes for a run, and for the calls of the driver in it alone. So
     /// few are started at a time that none waits for room in the stream.
     fn host(&mut self, s: &Side) -> Result<(f64, f64), Stop> {
         const AT_ONCE: u32 = 20;
+        const SECONDS: f64 = 0.2;
+        self.doing("timing the host")?;
         let Some(b) = s.sets.first() else { return Ok((0.0, 0.0)) };
         let (mut run, mut bare) = (vec![], vec![]);
-        for _ in 0..50 {
+        let start = Instant::now();
+        while run.is_empty() || (run.len() < 50 && start.elapsed().as_secs_f64() < SECONDS) {
+            let n = if run.is_empty() { 1 } else { AT_ONCE };
+            self.restore(s)?;
             let t = Instant::now();
-            (0..AT_ONCE).try_for_each(|_| self.start(s.job, b))?;
-            run.push(t.elapsed().as_nanos() as f64 / f64::from(AT_ONCE));
+            (0..n).try_for_each(|_| self.start(s.job, b))?;
+            run.push(t.elapsed().as_nanos() as f64 / f64::from(n));
             self.device.wait()?;
-            let launches: Vec<&Ready> = b.ready.iter().flatten().collect();
-            let t = Instant::now();
-            for _ in 0..AT_ONCE {
-                launches.iter().try_for_each(|r| self.device.start(r))?;
+            self.restore(s)?;
+            let mut calls = 0.0;
+            for _ in 0..n {
+                for (i, r) in b.ready.iter().enumerate() {
+                    let Some(r) = r else {
+                        self.step(s.job, b, i)?;
+                        continue;
+                    };
+                    let t = Instant::now();
+                    self.device.start(r)?;
+                    calls += t.elapsed().as_nanos() as f64;
+                }
             }
-            bare.push(t.elapsed().as_nanos() as f64 / f64::from(AT_ONCE));
+            bare.push(calls / f64::from(n));
             self.device.wait()?;
         }
         Ok((super::median(run), super::median(bare)))
     }
 }
+
+/// Sets of buffers that a cold measurement takes at most.
+const MOST_SETS: usize = 8192;
+
+/// Bytes of a buffer that is looked at around each launch that only reads it.
+const READ_ONLY: usize = 64 << 20;
 
 struct Side<'j> {
     job: &'j Job,
@@ -536,10 +623,39 @@ fn address(buffers: &[Fenced], buffer: usize, offset: u64) -> Result<u64, Stop> 
     Ok(b.memory.address() + START as u64 + offset)
 }
 
-/// Whether the element that byte `i` is of was written in neither run.
-fn left(first: &[u8], second: &[u8], i: usize, width: usize) -> bool {
-    let at = i / width.max(1) * width.max(1);
-    let end = (at + width.max(1)).min(first.len());
-    let (a, b) = (first.get(at..end), second.get(at..end));
-    a.zip(b).is_some_and(|(a, b)| unwritten(a, b, width).is_some())
+/// Bytes that differ in elements which a run wrote.
+fn stale(first: &[u8], second: &[u8], width: usize) -> Option<(usize, u64)> {
+    let width = width.max(1);
+    let mut at = None;
+    let mut count = 0;
+    for (i, (a, b)) in first.chunks(width).zip(second.chunks(width)).enumerate() {
+        if a != b && unwritten(a, b, width).is_none() {
+            at.get_or_insert(i * width);
+            count += a.len() as u64;
+        }
+    }
+    at.map(|at| (at, count))
+}
+
+/// Adds faults that are not there yet; those of one buffer and kind are one.
+fn add(faults: &mut Vec<Fault>, more: Vec<Fault>) {
+    for f in more {
+        if !faults.iter().any(|x| (x.buffer, x.kind) == (f.buffer, f.kind)) {
+            faults.push(f);
+        }
+    }
+}
+
+/// A fault where a buffer that is only read is not what it was.
+fn changed(
+    faults: &mut Vec<Fault>,
+    buffer: usize,
+    now: &[u8],
+    was: &[u8],
+    after: Option<&String>,
+) -> bool {
+    let Some((at, count)) = differing(now, was) else { return false };
+    let kind = FaultKind::Changed;
+    faults.push(Fault { buffer, kind, first: at as i64, count, after: after.cloned() });
+    true
 }

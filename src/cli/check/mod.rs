@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(long, default_value_t = 0, value_name = "N")]
     repeat: u32,
     /// Seconds for which a twin's process may be silent
-    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
     /// `equal` takes NaN on both sides for equal
     #[arg(long)]
@@ -197,12 +197,12 @@ fn one(
     let mut arms = arms(s, &point);
     let named: Vec<(String, Tensor)> = match twin {
         Some(t) => {
-            let plan = t.plan(&args.stated, s, &bound, &point)?;
-            let answer = twins::run(&plan, Task::Check { repeat: args.repeat }, args.timeout)
+            let mut plan = t.plan(&args.stated, s, &bound, &point)?;
+            let answer = twins::run(&mut plan, Task::Check { repeat: args.repeat }, args.timeout)
                 .map_err(|e| match e {
-                    NoRun::NoDevice(text) => Stop::Reply(Reply::lacks(text)),
-                    NoRun::Failed(text) => Stop::Reply(Reply::refused(text)),
-                })?;
+                NoRun::NoDevice(text) => Stop::Reply(Reply::lacks(text)),
+                NoRun::Failed(text) => Stop::Reply(Reply::refused(text)),
+            })?;
             device = Some(DeviceRun::new(&plan, &answer));
             arms.extend(
                 plan.arms.iter().filter(|a| !arms.contains(a)).cloned().collect::<Vec<_>>(),
@@ -379,6 +379,9 @@ impl Run {
                     let measures: Vec<String> =
                         s.measures.iter().map(|(n, v)| format!("{n} {v:.4e}")).collect();
                     out += &format!("{}: {}\n", s.output, measures.join(", "));
+                    if s.measures.contains(&("equal", 0.0)) {
+                        out += &format!("  --out '{}' --fn equal holds here\n", s.output);
+                    }
                     if s.rtol > 0.0 {
                         out += &format!(
                             "  --out '{}' --fn allclose --atol {:.2e} --rtol {:.2e}\n  --out '{}' --fn rel_l2 --max {:.2e}\n",

@@ -74,6 +74,10 @@ impl Op for Full {
         Role::Create
     }
 
+    fn uniform(&self) -> bool {
+        true
+    }
+
     fn infer(&self, call: &Call) -> Result<Vec<TensorTy>, OpError> {
         let out = typed("full", call)?;
         if let Some(t) = out.first() {

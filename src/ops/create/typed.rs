@@ -30,6 +30,10 @@ impl Op for Typed {
         self.role
     }
 
+    fn uniform(&self) -> bool {
+        true
+    }
+
     fn infer(&self, call: &Call) -> Result<Vec<TensorTy>, OpError> {
         typed(self.name, call)
     }
