@@ -52,6 +52,18 @@ fn a_reduction_over_ctas_is_neither_complete_nor_free() {
     assert_eq!(figure(&a, "communication.cta"), 32 * 128);
     assert!(a.launches[0].barrier.is_some());
 
+    // the same bytes reach a CTA however many threads share them: of 2048 B each of 8 CTAs lacks 7/8
+    let split = "topology cluster = 33, cta = 8, thread = 128;
+         entry func f(w: bf16[1024]) -> f32[264, 1024] {
+             let mut o = empty(f32[264, 1024]);
+             mesh c = cluster[i: 33], g = cta[row: 8], t = thread[l: 128] {
+                 let ws = reshard(w, smem[1024 @ g.row]);
+                 o[c.i * 8 + g.row, ..] = cast(reshard(ws, rmem[1024 @ t.l]), f32);
+             }
+             o
+         }";
+    assert_eq!(figure(&analysed(split), "communication.cta"), 264 * 2048 / 8 * 7);
+
     // finished by the copy: 4096 threads hold 16 B each, and each CTA adds its share to the result
     let a = analysed(&reduced("reshard(total, gmem)"));
     assert_eq!(figure(&a, "gmem.write.total"), 128 * 16);

@@ -261,7 +261,7 @@ impl Run {
             consts: serde_json::Map::new(),
             cold: args.cold,
             images: serde_json::Map::new(),
-            how: how(args, &times),
+            how: how(args, &times, device.l2_bytes),
             device: device.clone(),
             kernels: kernels.to_vec(),
             time_ns,
@@ -347,11 +347,13 @@ fn spread(v: &[f64]) -> (f64, f64) {
     (least, v.iter().copied().fold(0.0, f64::max))
 }
 
-fn how(args: &Args, t: &Times) -> String {
+fn how(args: &Args, t: &Times, cache: u64) -> String {
     let sets = match (args.cold, t.sets) {
         (true, n) => {
             let bytes = units::bytes(u128::from(t.set_bytes));
-            format!("cold, {n} sets of buffers, {bytes}, in turn")
+            let kept =
+                if t.set_bytes < 2 * cache { ", part of which the last cache keeps" } else { "" };
+            format!("cold, {n} sets of buffers, {bytes}{kept}, in turn")
         }
         (false, _) => "hot, each run on the same buffers".into(),
     };

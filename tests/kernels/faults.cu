@@ -82,7 +82,7 @@ extern "C" __global__ void scale_reads_illegal(const float* x, float* y, uint32_
     if (i < n) y[i] = x[i + ((uint64_t)1 << 45)] * 2.0f;
 }
 
-// Reads 16 bytes at an address that is no multiple of 16.
+// Reads 16 bytes at an address that is no multiple of 16, and needs them all.
 extern "C" __global__ void scale_misaligned(const float* x, float* y, uint32_t n) {
     const uint32_t i = index();
     if (i >= n) return;
@@ -90,7 +90,7 @@ extern "C" __global__ void scale_misaligned(const float* x, float* y, uint32_t n
     asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
                  : "l"(x + (n - 999)));
-    y[i] = v[0] * 2.0f;
+    y[i] = v[0] + v[1] + v[2] + v[3];
 }
 
 // Waits for a flag that nobody sets. It gives up after `seconds`, so that no device hangs.
