@@ -203,6 +203,9 @@ fn bound(name: &str, warm: bool, rows: Rows) -> Bound {
     }
 }
 
+/// How a note begins that says a rate is what was measured, which another way may exceed.
+pub(super) const NO_PEAK: &str = "no peak rate";
+
 fn named_rate(
     (target, sets): Rates,
     name: &str,
@@ -211,7 +214,7 @@ fn named_rate(
     // a bandwidth that no vendor states is bounded by what was measured
     let measured = |why| match stated(target, &[RateSet::Sustained], name) {
         Ok(r) => {
-            let note = format!("no peak rate of `{name}` is stated: priced at the sustained one");
+            let note = format!("{NO_PEAK} of `{name}` is stated: priced at the sustained one");
             Ok(Rate { note: Some(note), ..r })
         }
         Err(_) => Err(why),

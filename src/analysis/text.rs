@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::record::{Amount, Analysis, Bound, Certainty, OpRecord, PeakRecord, Site};
+use super::record::{Amount, Analysis, Bound, BoundRow, Certainty, OpRecord, PeakRecord, Site};
 use super::reuse::{Held, ReuseRow};
+use super::roofline::NO_PEAK;
 use super::scopes::ScopeRecord;
 use super::timeline;
 use super::units::{bytes, bytes_like, count, percent, time};
@@ -540,6 +541,11 @@ impl Report<'_> {
 fn bound_line(b: &Bound) -> String {
     let Some(t) = b.ps else { return "no bound: nothing this program uses has a rate".into() };
     let mut s = format!("at least {}, bound by {} ({})", time(t.as_f64()), b.binds, b.kind);
+    let measured = |r: &&BoundRow| r.note.as_deref().is_some_and(|n| n.starts_with(NO_PEAK));
+    if let Some(r) = b.rows.first().filter(measured) {
+        let t = time(t.as_f64());
+        s = format!("about {t} at the measured rate, bound by {} ({})", r.resource, b.kind);
+    }
     if let Some(r) = b.rows.first().filter(|r| r.is == Certainty::UpperBound) {
         // a bound from what is only known to be at most so much
         s = format!(
