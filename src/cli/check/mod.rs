@@ -3,7 +3,7 @@
 
 mod asked;
 pub mod given;
-mod room;
+pub mod room;
 
 use serde_json::{Value, json};
 
