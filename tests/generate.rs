@@ -200,7 +200,7 @@ fn what_is_no_step_of_a_causal_lm_is_refused() {
     refused("(token: i32[1]) -> i32[2]", "no result is a next token; it has `i32[2]`");
     let grows = "the shape of `cache: f32[n]` depends on `n`, which grows";
     refused("(token: i32[1], inout cache: f32[n]) -> i32[1]", grows);
-    let two = "it depends on 2 dims, `n` and `m`: make consts";
+    let two = "it depends on 2 dims, `n`, `m`: make consts";
     refused("(token: i32[1], inout a: f32[n], inout b: f32[m]) -> i32[1]", two);
     let late = "`m` is in 2..=8, and is 1 at the first step";
     refused("(token: i32[1], inout caches: f32[m]) -> i32[1]", late);
