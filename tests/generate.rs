@@ -154,6 +154,28 @@ fn what_does_not_fit_the_model_is_refused() {
     assert!(status == 2 && err.contains("weights must be stated"), "{err}");
 }
 
+#[test]
+fn a_token_that_the_next_step_does_not_take_is_refused() {
+    let text = "func step(token: i32[1] range 0..10) -> i32[1] { token + 5 }\n";
+    let f = file("beyond.tf", text) + ":step";
+    let (status, out, err) = run(&[&f, "--prompt", "3", "--tokens", "2"]);
+    assert!(status == 0 && out.contains("ids: 8,13\n"), "{out}{err}");
+    let (status, _, err) = run(&[&f, "--prompt", "3", "--tokens", "3"]);
+    assert!(status == 1 && err.contains("step 3 got the id 13: `token` takes 0..=9"), "{err}");
+    let wide = file("wide.tf", "func step(token: i16[1]) -> i16[1] { token }\n") + ":step";
+    let (status, _, err) = run(&[&wide, "--prompt", "32768"]);
+    assert!(status == 2 && err.contains("`token` is i16, which does not hold it"), "{err}");
+}
+
+#[test]
+fn a_twin_is_refused_with_its_module() {
+    let (status, _, err) = run(&["examples/gemm/gemm.tf:PairTma", "--prompt", "1"]);
+    assert!(
+        status == 2 && err.contains("is a twin, and `generate` runs the evaluator only"),
+        "{err}"
+    );
+}
+
 /// Tokens count up by the number of steps so far.
 const COUNTER: &str = "\
 func step(token: i32[1] range 0..10, inout n: i32[1]) -> i32[1] {
