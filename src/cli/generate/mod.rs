@@ -145,7 +145,8 @@ fn generate(args: &Args, s: &Selected) -> Result<Run, Stop> {
         point.sizes.push((c.name.clone(), steps));
     }
     if let Some(text) = room::lacking(s, &point, false) {
-        return Err(Stop::Lack(Lack::File(text)));
+        let fix = "take shorter caches or a smaller model with `--const` or `--config`";
+        return Err(Stop::Lack(Lack::File(format!("{text}: {fix}"))));
     }
     let mut model = Model::load(args, &s.graph, contract, &point.env)?;
     for id in &prompt {
