@@ -117,13 +117,7 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         match one(args, &s, &twin, other.as_ref(), p) {
             Ok(r) => runs.push(Run { consts: consts(common), ..r }),
             Err(Stop::Reply(r)) => return r.after(&told),
-            Err(Stop::Lack(Lack::Diagnostics(d))) => {
-                let err = common.tell(&d, s.session.sources());
-                return Reply { out: String::new(), err, status: 1 }.after(&told);
-            }
-            Err(Stop::Lack(Lack::File(t))) => return Reply::lacks(t).after(&told),
-            Err(Stop::Lack(Lack::Content(t))) => return Reply::refused(t).after(&told),
-            Err(Stop::Lack(Lack::Usage(t))) => return Reply::usage(t).after(&told),
+            Err(Stop::Lack(l)) => return l.reply(common, s.session.sources()).after(&told),
         }
     }
     let theirs = other.as_ref().map(|(_, t)| t.name.as_str());

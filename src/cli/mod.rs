@@ -10,6 +10,7 @@ mod common;
 mod compile;
 mod explain;
 mod fmt;
+mod generate;
 mod measure;
 mod models;
 mod new;
@@ -60,6 +61,8 @@ pub enum Command {
     Check(check::Args),
     /// Count work, bytes and capacity, and bound the time
     Analyze(analyze::Args),
+    /// Generate tokens with a model's step, greedily
+    Generate(generate::Args),
     /// Time a twin's kernels on the device, against the bounds of its program
     Measure(measure::Args),
     /// Show and check target documents
@@ -86,6 +89,7 @@ split, and answers: is it right, what does it cost, does it agree. The commands,
   compile FILE                     everything that is wrong with a program, with the fix
   check FILE:Module --inputs ..    run it on the CPU and judge its outputs against a reference
   analyze FILE:Module              work, bytes, capacity, bounds of the time, advice
+  generate FILE:Module ..          the tokens that a model gives behind a prompt, by its step
   measure FILE:Twin                time hand-written kernels against the bounds of their program
   target list | show | check       the devices, each fact with its source
   explain [CODE]                   what a diagnostic means and what to do
@@ -111,6 +115,7 @@ pub fn run(cli: Cli) -> u8 {
         Command::Compile(a) => compile::run(&cli.common, &a),
         Command::Analyze(a) => analyze::run(&cli.common, &a),
         Command::Check(a) => check::run(&cli.common, &a),
+        Command::Generate(a) => generate::run(&cli.common, &a),
         Command::Measure(a) => measure::run(&cli.common, &a),
         Command::Fmt(a) => fmt::run(&cli.common, &a),
         Command::Explain(a) => explain::run(&a),

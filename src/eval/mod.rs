@@ -7,6 +7,7 @@
 
 mod axes;
 mod deps;
+mod direct;
 mod fail;
 mod frame;
 mod fused;
@@ -24,6 +25,8 @@ use crate::graph::{Graph, ValueId};
 use crate::types::dim::Env;
 use crate::types::dtype::DType;
 use crate::types::value::Tensor;
+
+pub use direct::direct;
 
 /// How to evaluate.
 #[derive(Clone, Default)]
@@ -65,6 +68,19 @@ pub fn evaluate(
     graph: &Graph,
     env: &Env,
     inputs: &[Tensor],
+    opts: &Options<'_>,
+) -> Result<Outcome, Box<Diagnostic>> {
+    run::run(graph, env, inputs.to_vec(), opts)
+}
+
+/// As [`evaluate`]; a buffer that nobody else holds is changed in place.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluate_owned(
+    graph: &Graph,
+    env: &Env,
+    inputs: Vec<Tensor>,
     opts: &Options<'_>,
 ) -> Result<Outcome, Box<Diagnostic>> {
     run::run(graph, env, inputs, opts)

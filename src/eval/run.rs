@@ -29,7 +29,7 @@ pub(super) struct Cx<'a> {
     pub whole: AtomicU64,
 }
 
-pub(super) fn run(g: &Graph, env: &Env, inputs: &[Tensor], opts: &Options<'_>) -> Res<Outcome> {
+pub(super) fn run(g: &Graph, env: &Env, inputs: Vec<Tensor>, opts: &Options<'_>) -> Res<Outcome> {
     if let Some(d) = unbound(g, env) {
         return Err(d);
     }
@@ -113,7 +113,7 @@ impl<'a> Cx<'a> {
         Planner { graph: self.g, deps: &self.deps, keep, env, wide }
     }
 
-    fn bind_inputs(&self, frame: &mut Frame, inputs: &[Tensor]) -> Res<()> {
+    fn bind_inputs(&self, frame: &mut Frame, inputs: Vec<Tensor>) -> Res<()> {
         let g = self.g;
         if inputs.len() != g.params.len() {
             let text =

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use crate::base::SourceMap;
 use crate::check::inputs::{self, Bound, Given, Wanted};
+use crate::cli::common::{Common, Reply};
 use crate::diag::{Diagnostic, did_you_mean};
 use crate::graph::{Graph, ParamKind};
 use crate::tensorio::{self, Checkpoint, NamedTensor};
@@ -24,7 +26,7 @@ pub struct Stated {
     pub scale: f64,
 }
 
-fn deviation(text: &str) -> Result<f64, String> {
+pub fn deviation(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x.is_finite() && x >= 0.0 => Ok(x),
         _ => Err("expected a number that is not negative".into()),
@@ -39,6 +41,20 @@ pub enum Lack {
     Content(String),
     Usage(String),
     Diagnostics(Vec<Diagnostic>),
+}
+
+impl Lack {
+    /// As a command's answer.
+    pub fn reply(self, common: &Common, map: &SourceMap) -> Reply {
+        match self {
+            Lack::File(text) => Reply::lacks(text),
+            Lack::Content(text) => Reply::refused(text),
+            Lack::Usage(text) => Reply::usage(text),
+            Lack::Diagnostics(d) => {
+                Reply { out: String::new(), err: common.tell(&d, map), status: 1 }
+            }
+        }
+    }
 }
 
 /// Where tensors come from.

@@ -3,7 +3,7 @@
 
 mod asked;
 pub mod given;
-mod room;
+pub mod room;
 
 use serde_json::{Value, json};
 
@@ -190,7 +190,8 @@ fn one(
 ) -> Result<Run, Stop> {
     let wide = args.precision.is_some() || args.truth.is_some();
     if let Some(text) = room::lacking(s, &point, wide) {
-        return Err(Stop::Reply(Reply::lacks(text)));
+        let fix = "state smaller ones with `--dim` or `--const`";
+        return Err(Stop::Reply(Reply::lacks(format!("{text}: {fix}"))));
     }
     let bound = args.stated.bind(&s.graph, &point.env)?;
     let mut device = None;

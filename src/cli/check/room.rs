@@ -14,8 +14,7 @@ pub fn lacking(s: &Selected, point: &Point, wide: bool) -> Option<String> {
     let gib = |n: u128| format!("{:.3} GiB", n as f64 / f64::from(1u32 << 30));
     (need > free).then(|| {
         format!(
-            "`{}` holds up to {} at these sizes, this machine has {} free: state smaller ones with \
-             `--dim` or `--const`",
+            "`{}` holds up to {} at these sizes, this machine has {} free",
             s.name(),
             gib(need),
             gib(free)

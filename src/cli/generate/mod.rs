@@ -1,0 +1,349 @@
+//! `generate`: a greedy loop over one step of a causal LM, run by the evaluator.
+
+mod contract;
+mod text;
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::check::given::{self, Lack, Stated};
+use super::check::room;
+use super::common::{Common, Reply, Selected};
+use super::progress::Bar;
+use crate::check::inputs::{Wanted, wanted};
+use crate::diag::Diagnostic;
+use crate::eval::{Options, Progress, direct, evaluate_owned};
+use crate::graph::{Graph, ParamKind};
+use crate::session::Point;
+use crate::types::dim::Env;
+use crate::types::value::Tensor;
+use contract::{CONTRACT, Contract};
+use text::Words;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// FILE[:Module[.func]]: one step, from a token to the next; the entry of the only module where no
+    /// more is said
+    selection: String,
+    /// Ids of the tokens to begin with
+    #[arg(
+        long,
+        value_name = "ID[,ID..]",
+        value_delimiter = ',',
+        conflicts_with = "text",
+        required_unless_present = "text"
+    )]
+    prompt: Vec<u32>,
+    /// Text to begin with
+    #[arg(long, requires = "tokenizer")]
+    text: Option<String>,
+    /// A tokenizer.json: turns text into ids, and ids into text
+    #[arg(long, value_name = "FILE")]
+    tokenizer: Option<String>,
+    /// How many tokens to generate
+    #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    tokens: u32,
+    /// End with the first of these ids
+    #[arg(long, value_name = "ID[,ID..]", value_delimiter = ',')]
+    stop: Vec<u32>,
+    /// `random[:seed]`, a file, or `ckpt:DIR` with a checkpoint
+    #[arg(long, value_name = "random[:SEED]|FILE|ckpt:DIR")]
+    weights: Option<String>,
+    /// Standard deviation of random floats
+    #[arg(long, default_value_t = 1.0, value_name = "X", value_parser = given::deviation)]
+    scale: f64,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why there is no answer.
+enum Stop {
+    Lack(Lack),
+    Refused(String),
+}
+
+impl From<Lack> for Stop {
+    fn from(l: Lack) -> Stop {
+        Stop::Lack(l)
+    }
+}
+
+impl From<Box<Diagnostic>> for Stop {
+    fn from(d: Box<Diagnostic>) -> Stop {
+        Stop::Lack(Lack::Diagnostics(vec![*d]))
+    }
+}
+
+fn usage(text: String) -> Stop {
+    Stop::Lack(Lack::Usage(text))
+}
+
+/// What a run gave.
+struct Run {
+    prompt: Vec<i64>,
+    ids: Vec<i64>,
+    text: Option<String>,
+    /// It ended with an id of `--stop`.
+    stopped: bool,
+    first: Duration,
+    /// Of all steps that take a token of the prompt.
+    reading: Duration,
+    /// Of the others.
+    writing: Duration,
+    /// The least distance between the two best logits of a step that chose a token.
+    gap: Option<f64>,
+}
+
+pub fn run(common: &Common, args: &Args) -> Reply {
+    let (s, twin) = match common.chosen(&args.selection) {
+        Ok(s) => s,
+        Err(r) => return r,
+    };
+    if let Some(t) = twin {
+        let text = format!(
+            "`{}` is a twin, and `generate` runs the evaluator only: select its module, `{}`",
+            t.name,
+            s.name()
+        );
+        return Reply::usage(text);
+    }
+    match generate(args, &s) {
+        Ok(r) => {
+            let out = if args.json { r.json(&s.name(), args) } else { r.report(&s.name()) };
+            Reply { out, err: s.err.clone(), status: 0 }
+        }
+        Err(Stop::Lack(l)) => l.reply(common, s.session.sources()).after(&s.err),
+        Err(Stop::Refused(text)) => Reply::refused(text).after(&s.err),
+    }
+}
+
+fn generate(args: &Args, s: &Selected) -> Result<Run, Stop> {
+    let contract = Contract::read(&s.graph).map_err(|why| {
+        Stop::Refused(format!("`{}` is no step of a causal LM: {why}\n{CONTRACT}", s.name()))
+    })?;
+    let words = args.tokenizer.as_deref().map(Words::open).transpose()?;
+    let prompt: Vec<i64> = match (&args.text, &words) {
+        (Some(text), Some(w)) => w.ids(text)?.into_iter().map(i64::from).collect(),
+        _ => args.prompt.iter().copied().map(i64::from).collect(),
+    };
+    // the last token is not read again
+    let steps = prompt.len() as i64 + i64::from(args.tokens) - 1;
+    let mut point = Point::default();
+    if let Some(c) = &contract.count {
+        if steps > c.most {
+            return Err(usage(format!(
+                "{} tokens of prompt and {} to generate are {steps} steps, and `{}` ends at {}",
+                prompt.len(),
+                args.tokens,
+                c.name,
+                c.most
+            )));
+        }
+        point.env.set(c.var, steps);
+        point.sizes.push((c.name.clone(), steps));
+    }
+    if let Some(text) = room::lacking(s, &point, false) {
+        let fix = "take shorter caches or a smaller model with `--const` or `--config`";
+        return Err(Stop::Lack(Lack::File(format!("{text}: {fix}"))));
+    }
+    let mut model = Model::load(args, &s.graph, contract, &point.env)?;
+    for id in &prompt {
+        if let Some(why) = model.refuses(*id) {
+            return Err(usage(format!("the prompt has the id {id}: {why}")));
+        }
+    }
+    let mut r = greedy(args, &mut model, prompt, steps)?;
+    r.text = words.map(|w| w.text(&r.ids)).transpose()?;
+    Ok(r)
+}
+
+/// A step with its weights, and the caches as the steps so far left them.
+struct Model {
+    graph: Graph,
+    contract: Contract,
+    token: Wanted,
+    /// One for each weight, in order.
+    weights: Vec<Tensor>,
+    /// One for each cache, in order.
+    states: Vec<Tensor>,
+    /// Tokens in the caches.
+    count: i64,
+}
+
+impl Model {
+    fn load(args: &Args, graph: &Graph, contract: Contract, env: &Env) -> Result<Model, Stop> {
+        let mut all = wanted(graph, env)?;
+        let states = all
+            .iter()
+            .filter(|w| w.kind == ParamKind::Inout)
+            .map(|w| Tensor::zeros(w.dtype, w.shape.clone()))
+            .collect();
+        let token = all.get(contract.token).cloned();
+        let token = token.ok_or_else(|| Stop::Refused("no parameter is a token".into()))?;
+        all.retain(|w| matches!(w.kind, ParamKind::Weight { .. }));
+        let stated = Stated { inputs: vec![], weights: args.weights.clone(), scale: args.scale };
+        let weights = stated.weights_of(&all)?.tensors;
+        let graph = direct(graph);
+        Ok(Model { graph, contract, token, weights, states, count: 0 })
+    }
+
+    /// Why an id is no token.
+    fn refuses(&self, id: i64) -> Option<String> {
+        let name = &self.token.name;
+        match self.token.range {
+            Some((lo, hi)) if !(lo..=hi).contains(&id) => {
+                Some(format!("`{name}` takes {lo}..={hi}"))
+            }
+            _ => (self.tensor(id).get_i64(0) != id)
+                .then(|| format!("`{name}` is {}, which does not hold it", self.token.dtype)),
+        }
+    }
+
+    fn tensor(&self, id: i64) -> Tensor {
+        Tensor::from_i64s(self.token.dtype, self.token.shape.clone(), vec![id])
+    }
+
+    /// Reads one token; gives the next, and how far the two best logits are apart.
+    fn step(&mut self, id: i64) -> Result<(i64, Option<f64>), Stop> {
+        self.count += 1;
+        if let Some(why) = self.refuses(id) {
+            let text = format!("step {} got the id {id}: {why}", self.count);
+            return Err(Stop::Refused(text));
+        }
+        let mut env = Env::default();
+        if let Some(c) = &self.contract.count {
+            env.set(c.var, self.count);
+        }
+        // the caches are given away, so that the step changes them in place
+        let mut states = std::mem::take(&mut self.states).into_iter();
+        let mut weights = self.weights.iter().cloned();
+        let token = self.tensor(id);
+        let inputs = self.graph.params.iter().filter_map(|p| match p.kind {
+            ParamKind::Arg => Some(token.clone()),
+            ParamKind::Inout => states.next(),
+            ParamKind::Weight { .. } => weights.next(),
+        });
+        let inputs: Vec<Tensor> = inputs.collect();
+        let mut out = evaluate_owned(&self.graph, &env, inputs, &Options::default())?.outputs;
+        self.states = out.split_off(self.contract.results.min(out.len()));
+        let next = out.get(self.contract.next).map_or(0, |t| t.get_i64(0));
+        let logits = self.contract.logits.and_then(|i| out.get(i));
+        Ok((next, logits.and_then(gap)))
+    }
+}
+
+/// How far the two largest elements are apart; there is no answer where one is NaN.
+fn gap(logits: &Tensor) -> Option<f64> {
+    let (mut best, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+    for x in logits.to_f64s().iter().copied() {
+        if x.is_nan() {
+            return None;
+        }
+        if x > best {
+            (best, second) = (x, best);
+        } else if x > second {
+            second = x;
+        }
+    }
+    Some(best - second).filter(|g| g.is_finite())
+}
+
+fn greedy(args: &Args, model: &mut Model, prompt: Vec<i64>, steps: i64) -> Result<Run, Stop> {
+    let bar = Bar::new();
+    let mut r = Run {
+        prompt,
+        ids: vec![],
+        text: None,
+        stopped: false,
+        first: Duration::ZERO,
+        reading: Duration::ZERO,
+        writing: Duration::ZERO,
+        gap: None,
+    };
+    let mut at = 0;
+    loop {
+        let read = r.prompt.get(at).copied();
+        let Some(id) = read.or_else(|| r.ids.last().copied()) else { return Ok(r) };
+        let start = Instant::now();
+        let (next, gap) = model.step(id)?;
+        let took = start.elapsed();
+        at += 1;
+        if at == 1 {
+            r.first = took;
+        }
+        *(if read.is_some() { &mut r.reading } else { &mut r.writing }) += took;
+        bar.step(at as u64, steps as u64, "tokens");
+        if at < r.prompt.len() {
+            continue;
+        }
+        r.ids.push(next);
+        r.gap = match (r.gap, gap) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        r.stopped = args.stop.iter().any(|s| i64::from(*s) == next);
+        if r.stopped || r.ids.len() >= args.tokens as usize {
+            return Ok(r);
+        }
+    }
+}
+
+/// Tokens each second.
+fn rate(tokens: usize, time: Duration) -> Option<f64> {
+    let rate = tokens as f64 / time.as_secs_f64();
+    (tokens > 0 && rate.is_finite()).then_some(rate)
+}
+
+impl Run {
+    /// Steps that read a token that was generated.
+    fn written(&self) -> usize {
+        self.ids.len().saturating_sub(1)
+    }
+
+    fn report(&self, name: &str) -> String {
+        let ids: Vec<String> = self.ids.iter().map(i64::to_string).collect();
+        let mut out = format!("{name}: {} tokens\n", ids.len());
+        out += &format!("ids: {}\n", ids.join(","));
+        if let Some(t) = &self.text {
+            out += &format!("text: {t}\n");
+        }
+        if let (true, Some(id)) = (self.stopped, ids.last()) {
+            out += &format!("stopped at {id}\n");
+        }
+        let times = |tokens: usize, time: Duration| {
+            let rate = rate(tokens, time).map_or(String::new(), |r| format!(", {r:.3} tokens/s"));
+            let s = if tokens == 1 { "" } else { "s" };
+            format!("{tokens} step{s} in {:.3} s{rate}", time.as_secs_f64())
+        };
+        out += &format!("prompt: {}", times(self.prompt.len(), self.reading));
+        out += &format!("; the first took {:.3} s\n", self.first.as_secs_f64());
+        if self.written() > 0 {
+            out += &format!("then: {}\n", times(self.written(), self.writing));
+        }
+        if let Some(g) = self.gap {
+            out += &format!("the two best logits are {g:.3e} apart or more\n");
+        }
+        out
+    }
+
+    fn json(&self, name: &str, args: &Args) -> String {
+        let doc: Value = json!({
+            "schema": "tilefoundry.generate/1",
+            "program": name,
+            "weights": args.weights,
+            "prompt": self.prompt,
+            "ids": self.ids,
+            "text": self.text,
+            "stopped": self.stopped,
+            "first_step_s": self.first.as_secs_f64(),
+            "prompt_s": self.reading.as_secs_f64(),
+            "prompt_tokens_per_s": rate(self.prompt.len(), self.reading),
+            "generate_s": self.writing.as_secs_f64(),
+            "generate_tokens_per_s": rate(self.written(), self.writing),
+            "least_gap": self.gap,
+        });
+        format!("{doc:#}\n")
+    }
+}
