@@ -345,22 +345,14 @@ impl<W: Write> Worker<'_, W> {
         let (second, more) = self.once(job, b, POISON[1], false)?;
         add(&mut faults, more);
         let differ = |x: &[Vec<u8>], y: &[Vec<u8>], kind: FaultKind| -> Vec<Fault> {
-            let all = job.buffers.iter().zip(x.iter().zip(y)).enumerate();
-            let one = |(n, (spec, (x, y))): (usize, (&job::Buffer, (&Vec<u8>, &Vec<u8>)))| {
-                let part = |(at, len): &(usize, usize)| {
-                    let range = *at..at + len;
-                    let (x, y) = x.get(range.clone()).zip(y.get(range))?;
-                    let (first, count) = match kind {
-                        FaultKind::Unwritten => unwritten(x, y, spec.width)?,
-                        FaultKind::Stale => stale(x, y, spec.width)?,
-                        _ => differing(x, y)?,
-                    };
-                    let first = (at + first) as i64;
-                    Some(Fault { buffer: n, kind, first, count, after: None })
-                };
-                spec.results.iter().find_map(part)
-            };
-            all.filter_map(one).collect()
+            let mut out = vec![];
+            for (n, (spec, (x, y))) in job.buffers.iter().zip(x.iter().zip(y)).enumerate() {
+                let mut parts = spec.results.iter();
+                out.extend(parts.find_map(|part| in_part(*part, (x, y), kind, spec.width)).map(
+                    |(at, count)| Fault { buffer: n, kind, first: at as i64, count, after: None },
+                ));
+            }
+            out
         };
         let poisoned = differ(&first, &second, FaultKind::Unwritten);
         // an updated buffer has data from the start
@@ -621,6 +613,23 @@ fn broken(why: &str) -> Stop {
 fn address(buffers: &[Fenced], buffer: usize, offset: u64) -> Result<u64, Stop> {
     let b = buffers.get(buffer).ok_or_else(|| broken("an argument names no buffer"))?;
     Ok(b.memory.address() + START as u64 + offset)
+}
+
+/// The first byte of a result at fault in two runs of a buffer, and how many are.
+fn in_part(
+    (at, len): (usize, usize),
+    (x, y): (&[u8], &[u8]),
+    kind: FaultKind,
+    width: usize,
+) -> Option<(usize, u64)> {
+    let range = at..at.checked_add(len)?;
+    let (x, y) = x.get(range.clone()).zip(y.get(range))?;
+    let (first, count) = match kind {
+        FaultKind::Unwritten => unwritten(x, y, width)?,
+        FaultKind::Stale => stale(x, y, width)?,
+        _ => differing(x, y)?,
+    };
+    Some((at + first, count))
 }
 
 /// Bytes that differ in elements which a run wrote.
