@@ -54,6 +54,9 @@ while IFS='|' read -r twin args; do
     expect "check $twin $args" 0 PASS check "$twin" --inputs random:1 --weights random:1 $args
 done <tests/accuracy/checks.txt
 
+# what the device sustains
+expect "target calibrate" 0 wrote target calibrate nvidia.h200_sxm -o "$out/nvidia.h200_sxm.toml"
+
 # times
 : >"$out/times.json"
 while read -r args; do

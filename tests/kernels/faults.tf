@@ -494,3 +494,22 @@ twin ScaleMatrixWrongSwizzle for ScaleMatrix {
         y
     }
 }
+
+// -- a kernel compiled for one architecture: blocks of 128 reversed, times 3
+
+module FlipBlocks {
+    entry func run(x: f32[1024]) -> f32[1024] {
+        reshape(flip(reshape(x, [8, 128]), dim = 1), [1024]) * 3.0
+    }
+}
+
+twin FlipCubin for FlipBlocks {
+    extern kernel scale(x: in f32[1024], y: out f32[1024], n: u32, s: f32, offset: i64)
+        from "../data/images/kernels.sm_90a.cubin" entry "scale";
+
+    func run(x) {
+        let y = alloc(f32[1024]);
+        launch scale(x, y, 1024, 3.0, 0) grid(8) block(128);
+        y
+    }
+}
