@@ -615,6 +615,9 @@ module O {
     assert_eq!(format_text("// c").unwrap(), "// c\n");
     assert!(format_text("const A = ;").is_err());
     assert!(format_text("const A = 1").is_err(), "a repaired file is not formatted either");
+    // without its blank the dot would begin a fraction
+    let field = "const A = 64 .c;\n";
+    assert_eq!(format_text(field).as_deref(), Ok(field));
 }
 
 /// A comment at every place where one can stand is kept, and formatting again changes nothing.

@@ -180,7 +180,10 @@ impl Fmt<'_> {
                 cat([self.expr(base), self.exprs("[", "]", at, subs)])
             }
             ExprKind::Field { base, name } => {
-                cat([self.expr(base), Doc::Word("."), text(&name.text)])
+                // behind a number a dot would begin its fraction
+                let number = matches!(base.kind, ExprKind::Int(_) | ExprKind::Float(_));
+                let dot = Doc::Word(if number { " ." } else { "." });
+                cat([self.expr(base), dot, text(&name.text)])
             }
             ExprKind::Unary { op, operand } => {
                 let op = match op {
