@@ -16,7 +16,7 @@
 //! of `gmem` or `host` is counted at `grid`: threads of one grid position that use the same byte
 //! in one op fetch it once.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::cx::{Cx, OpNode, certainty};
 use super::record::Certainty;
@@ -53,7 +53,7 @@ pub(super) struct Run {
     pub each: Vec<AxisId>,
     /// Axes on which it varies.
     pub varying: Vec<AxisId>,
-    pub trips: Rc<Trips>,
+    pub trips: Arc<Trips>,
 }
 
 impl Run {

@@ -1,8 +1,8 @@
 //! What every family of the analysis looks at: the graph at stated sizes, with its walk.
 
-use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::footprint::Roots;
 use super::machine::Machine;
@@ -31,8 +31,8 @@ pub(super) struct Cx<'a> {
     fused: HashMap<ValueId, ValueId>,
     updates: Updates,
     /// Which values are one buffer, once it was asked for.
-    roots: OnceCell<Roots>,
-    trips: RefCell<HashMap<Nest, Rc<Trips>>>,
+    roots: OnceLock<Roots>,
+    trips: Mutex<HashMap<Nest, Arc<Trips>>>,
 }
 
 impl<'a> Cx<'a> {
@@ -49,8 +49,8 @@ impl<'a> Cx<'a> {
             extents: vec![],
             fused: fused(graph),
             updates: Updates::default(),
-            roots: OnceCell::new(),
-            trips: RefCell::new(HashMap::new()),
+            roots: OnceLock::new(),
+            trips: Mutex::new(HashMap::new()),
         };
         let extents: Result<Vec<u128>, Diagnostic> =
             graph.meshes.axes().map(|(_, a)| cx.size(&a.extent, span)).collect();
@@ -95,16 +95,16 @@ impl<'a> Cx<'a> {
         axes.into_iter().map(|a| self.extent(*a)).fold(1, u128::saturating_mul)
     }
 
-    pub fn trips(&self, frame: &Frame, active: &[AxisId]) -> Result<Rc<Trips>, Diagnostic> {
+    pub fn trips(&self, frame: &Frame, active: &[AxisId]) -> Result<Arc<Trips>, Diagnostic> {
         let key = (frame.loops.clone(), active.to_vec());
-        if let Some(t) = self.trips.borrow().get(&key) {
+        if let Some(t) = self.trips.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(t.clone());
         }
         let t = trips::count(self.graph, &self.walk, frame, active, self.env, &self.vars)?;
         let root = self.graph.scope(crate::graph::ScopeId(0)).span;
         self.checked(t.sum(), root)?;
-        let t = Rc::new(t);
-        self.trips.borrow_mut().insert(key, t.clone());
+        let t = Arc::new(t);
+        self.trips.lock().unwrap_or_else(PoisonError::into_inner).insert(key, t.clone());
         Ok(t)
     }
 

@@ -26,7 +26,7 @@
 //! `cold`: the inputs are in `gmem`. `warm`: what fits the last cache is there already.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::cost::{Key, OpCost};
 use super::cx::Cx;
@@ -294,7 +294,7 @@ pub(super) type Group<'o, 'c> = (Option<usize>, Vec<&'o OpCost<'c>>);
 #[derive(Clone)]
 pub(super) struct Groups<'o, 'c> {
     pub all: Vec<Group<'o, 'c>>,
-    pub prints: Vec<Rc<[Print]>>,
+    pub prints: Vec<Arc<[Print]>>,
 }
 
 impl<'o, 'c> Groups<'o, 'c> {
@@ -353,7 +353,7 @@ pub(super) fn moved(
     gmem(rates, rows, moved, through.saturating_sub(moved), is, warm);
 }
 
-pub(super) fn footprints_of(cx: &Cx, ops: &[&OpCost]) -> Rc<[Print]> {
+pub(super) fn footprints_of(cx: &Cx, ops: &[&OpCost]) -> Arc<[Print]> {
     footprints(cx, ops.iter().copied()).into()
 }
 

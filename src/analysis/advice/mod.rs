@@ -27,6 +27,7 @@ mod wrong_unit;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -209,7 +210,8 @@ pub(super) fn advise<'p, 'c>(
     let p = Program { cx, ops, live, launches, capacity, bound, groups, footprints };
     let mut out: Vec<Finding> = vec![];
     for r in RULES {
-        out.extend(merged(alike((r.find)(&p))).into_iter().map(|d| finding(&p, r, d)));
+        // each is priced by a bound of its own
+        out.par_extend(merged(alike((r.find)(&p))).into_par_iter().map(|d| finding(&p, r, d)));
     }
     out.retain(|f| matters(&p, f));
     let time = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, |s| s.ps);

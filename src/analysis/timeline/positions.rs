@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::super::cost::OpCost;
 use super::super::cx::Cx;
@@ -191,11 +191,11 @@ fn set(cx: &Cx, env: &mut Env, a: AxisId, v: i64) {
 
 /// One table for each nest of loops and part.
 fn tables(ops: &[&OpCost], axes: &[Axis], parts: &[MeshId]) -> Vec<Table> {
-    let mut seen: Vec<(&Rc<Trips>, Option<MeshId>)> = vec![];
+    let mut seen: Vec<(&Arc<Trips>, Option<MeshId>)> = vec![];
     let mut out = vec![];
     for o in ops {
         let of = (&o.run.trips, o.run.part);
-        if seen.iter().any(|(t, p)| Rc::ptr_eq(t, of.0) && *p == of.1) {
+        if seen.iter().any(|(t, p)| Arc::ptr_eq(t, of.0) && *p == of.1) {
             continue;
         }
         seen.push(of);
