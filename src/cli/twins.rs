@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::check::given::{Lack, Stated};
+use super::check::given::{Lack, Stated, index};
 use super::common::{Disk, Selected};
 use super::progress::Bar;
 use crate::check::inputs::{self, Bound};
@@ -330,9 +330,10 @@ fn shown(plan: &Plan, f: &Fault) -> Shown {
             "it is only read, and {} changed{first}",
             many(if elements == 1 { "was" } else { "were" })
         ),
-        FaultKind::Race => format!("a race: runs on the same inputs differ in {}{first}", many(""))
-            .replace("  ", " ")
-            .replace(" ,", ","),
+        FaultKind::Race => {
+            let s = if elements == 1 { "" } else { "s" };
+            format!("a race: runs on the same inputs differ in {elements} element{s}{first}")
+        }
         FaultKind::Stale => format!(
             "{} on what memory held before the run{first}: something is read that nothing wrote",
             many(if elements == 1 { "depends" } else { "depend" })
@@ -354,16 +355,6 @@ fn shown(plan: &Plan, f: &Fault) -> Shown {
     let text = format!("`{buffer}`: {what}{after}");
     let after = f.after.clone();
     Shown { buffer, kind: f.kind, index, byte: f.first, elements, after, text }
-}
-
-/// The index of the i-th element of a shape.
-fn index(mut i: usize, shape: &[usize]) -> Vec<usize> {
-    let mut out = vec![0; shape.len()];
-    for (slot, n) in out.iter_mut().zip(shape).rev() {
-        *slot = i % n.max(&1);
-        i /= n.max(&1);
-    }
-    out
 }
 
 /// The results by the names of the module.

@@ -238,7 +238,7 @@ impl Store {
 }
 
 /// The index of the i-th element of a shape.
-fn index(mut i: usize, shape: &[usize]) -> Vec<usize> {
+pub fn index(mut i: usize, shape: &[usize]) -> Vec<usize> {
     let mut out = vec![0; shape.len()];
     for (slot, n) in out.iter_mut().zip(shape).rev() {
         *slot = i % n.max(&1);
