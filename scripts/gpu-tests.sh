@@ -54,6 +54,34 @@ while IFS='|' read -r twin args; do
     expect "check $twin $args" 0 PASS check "$twin" --inputs random:1 --weights random:1 $args
 done <tests/accuracy/checks.txt
 
+# loops over a twin: the tokens of the evaluator, and planted faults
+# same MODULE TWIN ARG..: both give the same tokens
+same() {
+    local file=$1 module=$2 twin=$3
+    shift 3
+    local want got
+    want=$("$binary" generate "$file:$module" "$@" | grep '^ids: ')
+    got=$("$binary" generate "$file:$twin" "$@" 2>&1)
+    printf '$ tilefoundry generate %s %s\n%s\n\n' "$file:$twin" "$*" "$got" >>"$out/log.txt"
+    if [ -n "$want" ] && [[ $got == *"$want"* ]]; then
+        rows+=("ok    generate $file:$twin $*")
+    else
+        failed=$((failed + 1))
+        rows+=("FAIL  generate $file:$twin $*: the evaluator has $want")
+        printf 'FAIL generate %s\n%s\n' "$file:$twin" "$got"
+    fi
+}
+for prompt in 3 5,0,96; do
+    same tests/kernels/lm.tf Lm LmRight --prompt $prompt --tokens 62
+done
+same tests/kernels/lm.tf Lm LmWritesPast --prompt 3 --tokens 8
+expect "loop writes past" 1 'FAIL `c`: 128 B were written outside' \
+    generate tests/kernels/lm.tf:LmWritesPast --prompt 3 --tokens 64
+expect "loop reads far" 1 'FAIL running step 2: ' \
+    generate tests/kernels/lm.tf:LmReadsFar --prompt 0,5 --tokens 3
+expect "loop gives no token" 1 '`token` takes 0..=96' \
+    generate tests/kernels/lm.tf:LmGivesNoToken --prompt 0,5 --tokens 3
+
 # what the device sustains
 expect "target calibrate" 0 wrote target calibrate nvidia.h200_sxm -o "$out/nvidia.h200_sxm.toml"
 

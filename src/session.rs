@@ -684,6 +684,41 @@ mod tests {
     }
 
     #[test]
+    fn settings_reach_imported_files() {
+        let model = "config cfg = \"c.json\";\nconst N = 2;\nconst M = N + cfg.n;\n";
+        let root = "use \"m.tf\" as model;\nconst N = 1;\nfunc f(x: f32[model::M, N]) -> f32[model::M, N] { x }\n";
+        let all =
+            [("a.tf", root), ("m.tf", model), ("c.json", "{\"n\": 4}"), ("e.json", "{\"n\": 9}")];
+        let all = all.map(|(n, t)| (n.to_string(), t.as_bytes().to_vec()));
+        let sources = MemorySources(all.into());
+        let shape = |consts: &[(&str, &str)], configs: &[(&str, &str)]| {
+            let owned = |l: &[(&str, &str)]| -> Vec<(String, String)> {
+                l.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect()
+            };
+            let (consts, configs) = (owned(consts), owned(configs));
+            let settings = Settings { consts: &consts, configs: &configs };
+            let s = Session::open_with(&sources, "a.tf", &settings, Targets::default());
+            let c = s.compile(s.select(&Selection::parse("a.tf:f")).unwrap());
+            let g = c.graph.as_ref().unwrap();
+            let n = g.ty(g.params[0].value).shape.iter().map(|e| e.as_int().unwrap()).collect();
+            let n: Vec<i64> = n;
+            (n, s.wrong_settings)
+        };
+        assert_eq!(shape(&[], &[]), (vec![6, 1], vec![]));
+        assert_eq!(shape(&[("model::N", "10")], &[]), (vec![14, 1], vec![]));
+        let both = shape(&[("N", "3"), ("model::N", "10")], &[("model::cfg", "e.json")]);
+        assert_eq!(both, (vec![19, 3], vec![]));
+        let wrong = |name| shape(&[(name, "1")], &[]).1.join("");
+        assert_eq!(
+            wrong("modle::N"),
+            "const `modle::N`: there is no import `modle`: did you mean `model`?"
+        );
+        assert_eq!(wrong("model::K"), "the file has no const `model::K`: it has `N`, `M`");
+        let configs = shape(&[], &[("cfg", "e.json")]).1.join("");
+        assert_eq!(configs, "the file has no config `cfg`: it has none");
+    }
+
+    #[test]
     fn what_to_select_is_listed() {
         let text = "module A { entry func f(x: f32[4]) -> f32[4] { x } }\nmodule Bee { pub func g(x: f32[4]) -> f32[4] { x } }\n";
         let s = Session::open(&MemorySources::one("a.tf", text), "a.tf", &[], Targets::default());

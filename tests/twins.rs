@@ -104,7 +104,7 @@ fn planned(s: &Session, twin: &str, n: i64) -> Plan {
     let mut images = HashMap::new();
     for st in &steps.steps {
         if let Step::Launch(l) = st {
-            images.insert(l.kernel, ("k.ptx".to_string(), b"code".to_vec()));
+            images.insert(l.kernel, ("k.ptx".to_string(), std::sync::Arc::new(b"code".to_vec())));
         }
     }
     plan(&s.program, &steps, &env, &params, &images).map_err(|d| format!("{d:#?}")).unwrap()

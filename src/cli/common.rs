@@ -28,10 +28,10 @@ pub struct Common {
     /// Colour: only on a terminal and without NO_COLOR, always, or never
     #[arg(long, global = true, default_value = "auto", value_name = "WHEN", value_parser = color)]
     pub color: ColorChoice,
-    /// Give a const of the file another value
+    /// Give a const another value: NAME of the file, alias::NAME of one that it imports
     #[arg(long = "const", global = true, value_name = "NAME=VALUE", value_parser = name_value)]
     pub consts: Vec<(String, String)>,
-    /// Read a config of the file from another JSON file
+    /// Read a config from another JSON file: NAME of the file, alias::NAME of one that it imports
     #[arg(long = "config", global = true, value_name = "NAME=FILE", value_parser = name_file)]
     pub configs: Vec<(String, String)>,
     /// Read target documents from this directory too

@@ -12,7 +12,7 @@ use super::progress::Bar;
 use crate::check::inputs::{self, Bound};
 use crate::diag::Diagnostic;
 use crate::eval::{self, Progress, evaluate};
-use crate::graph::ParamKind;
+use crate::graph::{Graph, Param, ParamKind};
 use crate::hir::ItemRef;
 use crate::hir::load::Sources;
 use crate::hir::steps::{self, Step, Steps};
@@ -68,9 +68,9 @@ pub enum NoRun {
 }
 
 impl Twin {
-    fn images(&self, s: &Steps) -> Result<Images, Lack> {
+    /// Adds the images of the kernels that are started.
+    fn images(&self, s: &Steps, out: &mut Images) -> Result<(), Lack> {
         let p = &self.session.program;
-        let mut out = Images::new();
         for step in &s.steps {
             let Step::Launch(l) = step else { continue };
             if out.contains_key(&l.kernel) {
@@ -88,9 +88,17 @@ impl Twin {
             let data = Disk.read(&shown).map_err(|why| {
                 Lack::File(format!("cannot read `{shown}`, the image of `{}`: {why}", k.name.text))
             })?;
-            out.insert(l.kernel, (shown, data));
+            out.insert(l.kernel, (shown, Arc::new(data)));
         }
-        Ok(out)
+        Ok(())
+    }
+
+    /// What its function does at stated sizes.
+    ///
+    /// # Errors
+    /// What is wrong with it at these sizes.
+    pub fn steps(&self, point: &Point) -> Result<Steps, Lack> {
+        steps::steps(&self.session.program, self.func, &point.env).map_err(Lack::Diagnostics)
     }
 
     /// The job at stated sizes, on the tensors of the module's parameters.
@@ -104,45 +112,64 @@ impl Twin {
         bound: &Bound,
         point: &Point,
     ) -> Result<Plan, Lack> {
-        let p = &self.session.program;
-        let s = steps::steps(p, self.func, &point.env).map_err(Lack::Diagnostics)?;
-        let images = self.images(&s)?;
-        let given = Given { stated, module, bound, env: &point.env };
-        let mut params = vec![];
+        let s = self.steps(point)?;
+        let params =
+            self.params(&s, &Given { stated, graph: &module.graph, bound, env: &point.env })?;
+        self.job(&s, &params, &mut Images::new(), point)
+    }
+
+    /// A tensor for each parameter of the steps; what is prepared is computed.
+    ///
+    /// # Errors
+    /// Weights that are missing.
+    pub fn params(&self, s: &Steps, given: &Given) -> Result<Vec<Tensor>, Lack> {
+        let one = |d: Box<Diagnostic>| Lack::Diagnostics(vec![*d]);
+        let mut out = vec![];
         for q in &s.graph.params {
-            let t = match s.prepared.iter().find(|x| x.value == q.value) {
-                Some(x) => {
-                    let weights: Result<Vec<Tensor>, Lack> =
-                        x.graph.params.iter().map(|w| given.tensor(&x.graph, w)).collect();
-                    let one = |d: Box<Diagnostic>| Lack::Diagnostics(vec![*d]);
-                    let options = eval::Options::default();
-                    let out =
-                        evaluate(&x.graph, &point.env, &weights?, &options).map_err(one)?.outputs;
-                    out.into_iter()
-                        .next()
-                        .unwrap_or_else(|| Tensor::zeros(x.graph.ty(q.value).dtype, vec![]))
-                }
-                None => given.tensor(&s.graph, q)?,
+            let Some(x) = s.prepared.iter().find(|x| x.value == q.value) else {
+                out.push(given.tensor(&s.graph, q)?);
+                continue;
             };
-            params.push(t);
+            let weights = x.graph.params.iter().map(|w| given.tensor(&x.graph, w));
+            let weights = weights.collect::<Result<Vec<_>, _>>()?;
+            let options = eval::Options::default();
+            let found = evaluate(&x.graph, given.env, &weights, &options).map_err(one)?.outputs;
+            let empty = || Tensor::zeros(x.graph.ty(q.value).dtype, vec![]);
+            out.push(found.into_iter().next().unwrap_or_else(empty));
         }
-        plan(p, &s, &point.env, &params, &images).map_err(Lack::Diagnostics)
+        Ok(out)
+    }
+
+    /// The job of steps; without `params` its buffers have no data. `images` keeps what was read.
+    ///
+    /// # Errors
+    /// What is wrong with the twin at these sizes, images that are missing.
+    pub fn job(
+        &self,
+        s: &Steps,
+        params: &[Tensor],
+        images: &mut Images,
+        point: &Point,
+    ) -> Result<Plan, Lack> {
+        self.images(s, images)?;
+        plan(&self.session.program, s, &point.env, params, images).map_err(Lack::Diagnostics)
     }
 }
 
 /// Where the tensors of a twin's parameters come from.
-struct Given<'a> {
-    stated: &'a Stated,
-    module: &'a Selected,
-    bound: &'a Bound,
-    env: &'a Env,
+pub struct Given<'a> {
+    pub stated: &'a Stated,
+    /// The module's, with a tensor for each of its parameters.
+    pub graph: &'a Graph,
+    pub bound: &'a Bound,
+    pub env: &'a Env,
 }
 
 impl Given<'_> {
     /// A parameter is that of the module with the same name; a weight may be the twin's alone.
-    fn tensor(&self, g: &crate::graph::Graph, q: &crate::graph::Param) -> Result<Tensor, Lack> {
+    fn tensor(&self, g: &Graph, q: &Param) -> Result<Tensor, Lack> {
         let weight = |k: &ParamKind| matches!(k, ParamKind::Weight { .. });
-        let own = self.module.graph.params.iter().zip(&self.bound.tensors);
+        let own = self.graph.params.iter().zip(&self.bound.tensors);
         let same =
             own.into_iter().find(|(m, _)| m.name == q.name && weight(&m.kind) == weight(&q.kind));
         if let Some((_, t)) = same {
@@ -175,7 +202,7 @@ pub fn run(plan: &mut Plan, task: Task, silent: u64) -> Result<Answer, NoRun> {
 }
 
 /// What was looked at without a device.
-fn checked(plan: &Plan) -> String {
+pub fn checked(plan: &Plan) -> String {
     let job = &plan.job;
     let launches = job.steps.iter().filter(|s| matches!(s, job::Step::Launch(_))).count();
     let bytes: usize = job.buffers.iter().map(|b| b.bytes).sum();

@@ -272,9 +272,8 @@ impl<'p> Elab<'p> {
         let Some(ast::ItemKind::Const { name, value }) = self.p.item(r).map(|i| &i.kind) else {
             return Val::Error;
         };
-        if r.file == 0
-            && let Some((_, v)) = self.p.overrides.iter().find(|(n, _)| *n == name.text)
-        {
+        let given = self.p.overrides.iter().find(|(f, n, _)| *f == r.file && *n == name.text);
+        if let Some((_, _, v)) = given {
             return v.clone();
         }
         let cached = self.p.consts.borrow().get(&r).cloned();

@@ -46,12 +46,12 @@ pub static STD: &[(&str, &str)] = &[
 
 struct Loader<'a> {
     sources: &'a dyn Sources,
-    given: &'a [(String, String)],
     map: SourceMap,
     files: Vec<FileInfo>,
     /// Index of each file by resolved path; `None` while it is being read.
     seen: HashMap<String, Option<usize>>,
-    configs: HashMap<ItemRef, Arc<serde_json::Value>>,
+    /// Configs with the names of their files, and the paths of those that have them.
+    configs: Vec<(ItemRef, ast::Name, ast::Str, String)>,
     diags: Vec<Diagnostic>,
 }
 
@@ -60,7 +60,8 @@ pub fn load(sources: &dyn Sources, root: &str) -> Program {
     load_with(sources, root, &Settings::default()).0
 }
 
-/// What one command sets in the root file, as (name, text).
+/// What one command sets, as (name, text): names of the root file, `alias::NAME` of one that it
+/// imports.
 #[derive(Clone, Copy, Default)]
 pub struct Settings<'a> {
     /// Values of consts.
@@ -74,18 +75,19 @@ pub struct Settings<'a> {
 pub fn load_with(sources: &dyn Sources, root: &str, settings: &Settings) -> (Program, Vec<String>) {
     let mut l = Loader {
         sources,
-        given: settings.configs,
         map: SourceMap::default(),
         files: vec![],
         seen: HashMap::new(),
-        configs: HashMap::new(),
+        configs: vec![],
         diags: vec![],
     };
     l.file(root, None);
+    let (given, mut wrong) = super::overrides::configs(&l.files, settings.configs);
+    let configs = l.read_configs(&given);
     let mut p = Program {
         sources: l.map,
         files: l.files,
-        configs: l.configs,
+        configs,
         vars: VarTable::default(),
         dims: HashMap::new(),
         overrides: vec![],
@@ -93,7 +95,6 @@ pub fn load_with(sources: &dyn Sources, root: &str, settings: &Settings) -> (Pro
         consts: Default::default(),
     };
     // before the bounds of dims are folded, which may use them
-    let mut wrong = super::overrides::unknown_configs(&p, settings.configs);
     wrong.extend(super::overrides::apply(&mut p, settings.consts));
     declare_dims(&mut p);
     (p, wrong)
@@ -229,29 +230,40 @@ impl Loader<'_> {
                 }
                 ast::ItemKind::Use { path: from, names } => self.use_std(file, &from, names, span),
                 ast::ItemKind::Config { name: config, path: name } => {
-                    let given = self.given.iter().find(|(n, _)| file == 0 && *n == config.text);
-                    let target = match given {
-                        Some((_, path)) => path.clone(),
-                        None => self.sources.resolve(path, &name.value),
-                    };
-                    let text = self.sources.read(&target);
-                    let json = text.and_then(|b| {
-                        serde_json::from_slice(&b).map_err(|e| format!("it is no JSON: {e}"))
-                    });
-                    match json {
-                        Ok(v) => {
-                            self.configs.insert(r, Arc::new(v));
-                        }
-                        Err(e) => self.error(
-                            Some(name.span),
-                            Code::FileNotFound,
-                            format!("cannot read `{target}`: {e}"),
-                        ),
-                    }
+                    self.configs.push((r, config, name, path.to_string()));
                 }
                 _ => {}
             }
         }
+    }
+
+    /// Reads the configs: those that are given from elsewhere, the others from beside their files.
+    fn read_configs(
+        &mut self,
+        given: &[(usize, &str, &str)],
+    ) -> HashMap<ItemRef, Arc<serde_json::Value>> {
+        let mut out = HashMap::new();
+        for (r, config, name, path) in std::mem::take(&mut self.configs) {
+            let target = match given.iter().find(|(f, n, _)| (*f, *n) == (r.file, &config.text)) {
+                Some((_, _, path)) => (*path).to_string(),
+                None => self.sources.resolve(&path, &name.value),
+            };
+            let text = self.sources.read(&target);
+            let json = text.and_then(|b| {
+                serde_json::from_slice(&b).map_err(|e| format!("it is no JSON: {e}"))
+            });
+            match json {
+                Ok(v) => {
+                    out.insert(r, Arc::new(v));
+                }
+                Err(e) => self.error(
+                    Some(name.span),
+                    Code::FileNotFound,
+                    format!("cannot read `{target}`: {e}"),
+                ),
+            }
+        }
+        out
     }
 
     fn use_std(

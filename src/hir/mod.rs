@@ -93,7 +93,7 @@ pub struct Program {
     pub vars: VarTable,
     pub dims: HashMap<ItemRef, VarId>,
     /// `--const NAME=VALUE`
-    pub overrides: Vec<(String, Val)>,
+    pub overrides: Vec<(usize, String, Val)>,
     pub diags: Vec<Diagnostic>,
     consts: RefCell<HashMap<ItemRef, Option<Val>>>,
 }

@@ -1,8 +1,9 @@
-//! What one command sets: `--const NAME=VALUE`, `--config NAME=FILE`.
+//! What one command sets: `--const NAME=VALUE`, `--config NAME=FILE`. A name is one of the root file,
+//! or one of a file that it imports, by its alias: `model::N`.
 
 use super::elab::{Cx, Elab};
 use super::value::Val;
-use super::{ItemRef, Program, item_name, module_items};
+use super::{Decl, FileInfo, ItemRef, Program, item_name, module_items};
 use crate::base::Span;
 use crate::diag::did_you_mean;
 use crate::syntax::ast;
@@ -13,26 +14,34 @@ use crate::types::num::{Float, Num};
 pub(super) fn apply(p: &mut Program, overrides: &[(String, String)]) -> Vec<String> {
     let mut wrong = vec![];
     let mut good = vec![];
-    let consts = root_consts(p);
     for (i, (name, text)) in overrides.iter().enumerate() {
         if overrides.iter().take(i).any(|(n, _)| n == name) {
             wrong.push(format!("const `{name}` is given twice"));
             continue;
         }
-        let Some((_, item, span)) = consts.iter().find(|(n, _, _)| n == name) else {
-            let names: Vec<&str> = consts.iter().map(|c| c.0.as_str()).collect();
-            wrong.push(unknown("const", name, &names));
+        let (file, own) = match place(&p.files, name) {
+            Ok(at) => at,
+            Err(text) => {
+                wrong.push(format!("const `{name}`: {text}"));
+                continue;
+            }
+        };
+        let is_const = |k: &ast::ItemKind| matches!(k, ast::ItemKind::Const { .. });
+        let consts = items(&p.files, file, is_const);
+        let Some((_, item, span)) = consts.iter().find(|(n, _, _)| *n == own) else {
+            let names: Vec<&str> = consts.iter().map(|c| c.0).collect();
+            wrong.push(unknown("const", name, own, &names));
             continue;
         };
         // what the const is now says which kind of value it takes
-        let mut e = Elab::new(p, Cx::of(*item), name, *span);
+        let mut e = Elab::new(p, Cx::of(*item), own, *span);
         e.constant = true;
         let old = e.path(&ast::Path {
-            segs: vec![ast::Name { text: name.clone(), span: *span }],
+            segs: vec![ast::Name { text: own.into(), span: *span }],
             span: *span,
         });
         match value(text, &old) {
-            Ok(v) => good.push((name.clone(), v)),
+            Ok(v) => good.push((file, own.to_string(), v)),
             Err(what) => wrong.push(format!("const `{name}` is {what}, found `{text}`")),
         }
     }
@@ -41,45 +50,82 @@ pub(super) fn apply(p: &mut Program, overrides: &[(String, String)]) -> Vec<Stri
     wrong
 }
 
-fn root_consts(p: &Program) -> Vec<(String, ItemRef, Span)> {
-    let Some(root) = p.files.first() else { return vec![] };
+/// The file that a name is of, and the name there.
+///
+/// # Errors
+/// An alias that no import has.
+fn place<'n>(files: &[FileInfo], name: &'n str) -> Result<(usize, &'n str), String> {
+    let (mut file, mut rest) = (0, name);
+    while let Some((alias, more)) = rest.split_once("::") {
+        let names = files.get(file).map(|f| &f.names);
+        let Some(Decl::File(f)) = names.and_then(|n| n.get(alias)) else {
+            let aliases = names.into_iter().flatten();
+            let aliases = aliases.filter(|(_, d)| matches!(d, Decl::File(_)));
+            let aliases: Vec<&str> = aliases.map(|(n, _)| n.as_str()).collect();
+            let known = match did_you_mean(alias, aliases.iter().copied()) {
+                Some(m) => format!("did you mean `{m}`?"),
+                None if aliases.is_empty() => "the file imports none".into(),
+                None => format!("the file imports `{}`", aliases.join("`, `")),
+            };
+            return Err(format!("there is no import `{alias}`: {known}"));
+        };
+        (file, rest) = (*f, more);
+    }
+    Ok((file, rest))
+}
+
+/// Items of a file and of its modules, by name.
+fn items(
+    files: &[FileInfo],
+    file: usize,
+    wanted: impl Fn(&ast::ItemKind) -> bool,
+) -> Vec<(&str, ItemRef, Span)> {
+    let Some(info) = files.get(file) else { return vec![] };
     let mut out = vec![];
-    for (n, item) in root.ast.items.iter().enumerate() {
+    for (n, item) in info.ast.items.iter().enumerate() {
         let inner = module_items(item).unwrap_or(&[]).iter().enumerate();
-        let all = std::iter::once((ItemRef { file: 0, module: None, item: n }, item))
-            .chain(inner.map(|(k, i)| (ItemRef { file: 0, module: Some(n), item: k }, i)));
-        for (r, i) in all {
-            if let (ast::ItemKind::Const { .. }, Some(name)) = (&i.kind, item_name(&i.kind)) {
-                out.push((name.text.clone(), r, name.span));
+        let all = std::iter::once((ItemRef { file, module: None, item: n }, item))
+            .chain(inner.map(|(k, i)| (ItemRef { file, module: Some(n), item: k }, i)));
+        for (r, i) in all.filter(|(_, i)| wanted(&i.kind)) {
+            if let Some(name) = item_name(&i.kind) {
+                out.push((name.text.as_str(), r, name.span));
             }
         }
     }
     out
 }
 
-/// A sentence for each config that is given twice or that the root file does not have.
-pub(super) fn unknown_configs(p: &Program, given: &[(String, String)]) -> Vec<String> {
-    let root = p.files.first().map_or(&[][..], |f| &f.ast.items);
-    let inner = root.iter().flat_map(|i| module_items(i).unwrap_or(&[]));
-    let names: Vec<&str> = root
-        .iter()
-        .chain(inner)
-        .filter(|i| matches!(i.kind, ast::ItemKind::Config { .. }))
-        .filter_map(|i| item_name(&i.kind).map(|n| n.text.as_str()))
-        .collect();
-    let mut wrong = vec![];
-    for (i, (name, _)) in given.iter().enumerate() {
+/// The files, by the configs that they are for, and a sentence for each config that is given twice
+/// or that its file does not have.
+pub(super) fn configs<'g>(
+    files: &[FileInfo],
+    given: &'g [(String, String)],
+) -> (Vec<(usize, &'g str, &'g str)>, Vec<String>) {
+    let (mut good, mut wrong) = (vec![], vec![]);
+    for (i, (name, path)) in given.iter().enumerate() {
         if given.iter().take(i).any(|(n, _)| n == name) {
             wrong.push(format!("config `{name}` is given twice"));
-        } else if !names.contains(&name.as_str()) {
-            wrong.push(unknown("config", name, &names));
+            continue;
+        }
+        let (file, own) = match place(files, name) {
+            Ok(at) => at,
+            Err(text) => {
+                wrong.push(format!("config `{name}`: {text}"));
+                continue;
+            }
+        };
+        let is_config = |k: &ast::ItemKind| matches!(k, ast::ItemKind::Config { .. });
+        let names: Vec<&str> = items(files, file, is_config).iter().map(|c| c.0).collect();
+        match names.contains(&own) {
+            true => good.push((file, own, path.as_str())),
+            false => wrong.push(unknown("config", name, own, &names)),
         }
     }
-    wrong
+    (good, wrong)
 }
 
-fn unknown(kind: &str, name: &str, names: &[&str]) -> String {
-    let rest = match did_you_mean(name, names.iter().copied()) {
+fn unknown(kind: &str, name: &str, own: &str, names: &[&str]) -> String {
+    let rest = match did_you_mean(own, names.iter().copied()) {
         Some(m) => format!("did you mean `{m}`?"),
         None if names.is_empty() => "it has none".into(),
         None => format!("it has `{}`", names.join("`, `")),

@@ -9,7 +9,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUfunction_attribute_enum};
-use cudarc::driver::{CudaContext, CudaModule, CudaSlice, CudaStream, DriverError, result};
+use cudarc::driver::{
+    CudaContext, CudaEvent, CudaModule, CudaSlice, CudaStream, DriverError, result,
+};
 use cudarc::nvrtc::Ptx;
 
 use crate::types::dtype::DType;
@@ -145,6 +147,9 @@ pub struct Ready {
     pointers: Vec<*mut c_void>,
     _module: Arc<CudaModule>,
 }
+
+/// A point of time on the device.
+pub struct Mark(CudaEvent);
 
 /// A graph that was captured and can be replayed.
 pub struct Replay {
@@ -745,18 +750,33 @@ impl Device {
         self.stream.synchronize().map_err(failed("running the kernels"))
     }
 
+    /// A point of time in the stream.
+    ///
+    /// # Errors
+    /// Where the driver refuses.
+    pub fn mark(&self) -> Result<Mark, DeviceError> {
+        let timing = Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT);
+        self.stream.record_event(timing).map(Mark).map_err(failed("marking a time"))
+    }
+
+    /// Nanoseconds on the device between two marks that were waited for.
+    ///
+    /// # Errors
+    /// A mark that the device has not come to.
+    pub fn between(&self, start: &Mark, end: &Mark) -> Result<f64, DeviceError> {
+        let ms = start.0.elapsed_ms(&end.0).map_err(failed("reading a time"))?;
+        Ok(f64::from(ms) * 1e6)
+    }
+
     /// Nanoseconds on the device of what `work` starts.
     ///
     /// # Errors
     /// Those of `work`, and what a kernel did wrong.
     pub fn time(&self, work: impl FnOnce() -> Result<(), DeviceError>) -> Result<f64, DeviceError> {
-        let timing = Some(sys::CUevent_flags_enum::CU_EVENT_DEFAULT);
-        let mark = || self.stream.record_event(timing).map_err(failed("marking a time"));
-        let start = mark()?;
+        let start = self.mark()?;
         work()?;
-        let end = mark()?;
+        let end = self.mark()?;
         self.wait()?;
-        let ms = start.elapsed_ms(&end).map_err(failed("reading a time"))?;
-        Ok(f64::from(ms) * 1e6)
+        self.between(&start, &end)
     }
 }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::types::value::Tensor;
+
 /// Kernels, buffers, what happens to them in order, and what is wanted of it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Job {
@@ -27,7 +29,7 @@ pub struct Image {
     pub name: String,
     pub bytes: usize,
     #[serde(skip)]
-    pub data: Vec<u8>,
+    pub data: Arc<Vec<u8>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +66,7 @@ pub struct Buffer {
     pub data: Vec<u8>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Repeats `pattern` (1, 2 or 4 bytes) over a buffer.
@@ -75,7 +77,7 @@ pub enum Step {
     Launch(Launch),
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     pub kernel: usize,
     pub args: Vec<Arg>,
@@ -91,7 +93,7 @@ pub struct Launch {
     pub shown: String,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arg {
     /// An address in a buffer.
@@ -123,9 +125,9 @@ pub struct TensorMap {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// Only the driver's word on the kernels.
+    /// Steps of a loop on buffers that stay: [`Ask`]s follow the job, until the input ends.
     #[default]
-    Load,
+    Live,
     /// Run and look for faults; `repeat` more runs look for races.
     Check {
         repeat: u32,
@@ -144,6 +146,32 @@ pub struct Measure {
     pub cold: bool,
     /// A captured graph is replayed.
     pub graph: bool,
+}
+
+/// One step of a loop. It runs the steps that the ask before it prepared; the first one runs none.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Ask {
+    /// Bytes for the start of a buffer, before the steps.
+    pub give: Vec<(usize, Vec<u8>)>,
+    /// Buffers whose bytes are wanted after them.
+    pub take: Vec<usize>,
+    /// What the next step needs; its data follow the ask. Without it the steps are the same again.
+    pub next: Option<More>,
+}
+
+/// What comes to a process that holds images, kernels, buffers and steps.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct More {
+    pub images: Vec<Image>,
+    pub kernels: Vec<Kernel>,
+    pub buffers: Vec<Buffer>,
+    /// Steps that are not those of before, by their places; in order.
+    pub steps: Vec<(usize, Step)>,
+    /// How many steps there are.
+    pub len: usize,
+    /// Of the buffers that are not `Out`, in order.
+    #[serde(skip)]
+    pub data: Vec<Tensor>,
 }
 
 /// What the child says, a line each.
@@ -167,6 +195,8 @@ pub enum Word {
         bytes: usize,
     },
     Times(Times),
+    /// A step ran: nanoseconds on the device from its first launch to its last.
+    Ran(f64),
     Done,
 }
 
@@ -257,15 +287,35 @@ const HEAD: u64 = 256 << 20;
 
 fn images_and_data(job: &Job) -> impl Iterator<Item = &Vec<u8>> {
     let given = job.buffers.iter().filter(|b| b.role != Role::Out).map(|b| &b.data);
-    job.images.iter().map(|i| &i.data).chain(given)
+    job.images.iter().map(|i| i.data.as_ref()).chain(given)
+}
+
+/// A line of JSON; nothing where the input has ended.
+fn read_head<T: serde::de::DeserializeOwned>(r: &mut impl BufRead) -> io::Result<Option<T>> {
+    let mut head = String::new();
+    if r.by_ref().take(HEAD).read_line(&mut head)? == 0 {
+        return Ok(None);
+    }
+    serde_json::from_str(&head).map(Some).map_err(io::Error::other)
+}
+
+fn write_head(w: &mut impl Write, head: &impl Serialize) -> io::Result<()> {
+    let head = serde_json::to_string(head).map_err(io::Error::other)?;
+    writeln!(w, "{head}")
+}
+
+fn read_images(r: &mut impl Read, images: &mut [Image]) -> io::Result<()> {
+    for i in images {
+        i.data = Arc::new(take(r, i.bytes)?);
+    }
+    Ok(())
 }
 
 impl Job {
     /// # Errors
     /// A child that went away.
     pub fn write(&self, w: &mut impl Write) -> io::Result<()> {
-        let head = serde_json::to_string(self).map_err(io::Error::other)?;
-        writeln!(w, "{head}")?;
+        write_head(w, self)?;
         for part in std::iter::once(self).chain(self.against.as_deref()) {
             for bytes in images_and_data(part) {
                 w.write_all(bytes)?;
@@ -277,9 +327,8 @@ impl Job {
     /// # Errors
     /// What is no job.
     pub fn read(r: &mut impl BufRead) -> io::Result<Job> {
-        let mut head = String::new();
-        r.by_ref().take(HEAD).read_line(&mut head)?;
-        let mut job: Job = serde_json::from_str(&head).map_err(io::Error::other)?;
+        let head = read_head(r)?;
+        let mut job: Job = head.ok_or(io::ErrorKind::UnexpectedEof)?;
         job.read_data(r)?;
         if let Some(other) = job.against.as_mut().map(Arc::make_mut) {
             other.read_data(r)?;
@@ -288,9 +337,7 @@ impl Job {
     }
 
     fn read_data(&mut self, r: &mut impl Read) -> io::Result<()> {
-        for i in &mut self.images {
-            i.data = take(r, i.bytes)?;
-        }
+        read_images(r, &mut self.images)?;
         for b in self.buffers.iter_mut().filter(|b| b.role != Role::Out) {
             b.data = take(r, b.bytes)?;
         }
@@ -298,8 +345,38 @@ impl Job {
     }
 }
 
+impl Ask {
+    /// Data go tensor by tensor, so that no more than one is held twice.
+    ///
+    /// # Errors
+    /// A child that went away.
+    pub fn write(&self, w: &mut impl Write) -> io::Result<()> {
+        write_head(w, self)?;
+        if let Some(m) = &self.next {
+            m.images.iter().try_for_each(|i| w.write_all(&i.data))?;
+            m.data.iter().try_for_each(|t| w.write_all(&t.to_bytes()))?;
+        }
+        w.flush()
+    }
+
+    /// An ask with its images. The data of its buffers follow, to be read one after the other.
+    ///
+    /// # Errors
+    /// What is no ask.
+    pub fn read(r: &mut impl BufRead) -> io::Result<Option<Ask>> {
+        let mut ask: Option<Ask> = read_head(r)?;
+        if let Some(m) = ask.as_mut().and_then(|a| a.next.as_mut()) {
+            read_images(r, &mut m.images)?;
+        }
+        Ok(ask)
+    }
+}
+
 /// Exactly `n` bytes; no more memory is taken than there are bytes.
-fn take(r: &mut impl Read, n: usize) -> io::Result<Vec<u8>> {
+///
+/// # Errors
+/// Fewer bytes.
+pub fn take(r: &mut impl Read, n: usize) -> io::Result<Vec<u8>> {
     let mut out = vec![];
     let got = r.by_ref().take(n as u64).read_to_end(&mut out)?;
     if got == n { Ok(out) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
@@ -347,7 +424,7 @@ mod tests {
             data: data.to_vec(),
         };
         let part = Job {
-            images: vec![Image { name: "k.ptx".into(), bytes: 3, data: vec![1, 10, 3] }],
+            images: vec![Image { name: "k.ptx".into(), bytes: 3, data: Arc::new(vec![1, 10, 3]) }],
             buffers: vec![
                 buffer("x", Role::In, &[10, 10, 10, 10]),
                 buffer("y", Role::Out, &[]),
@@ -360,7 +437,7 @@ mod tests {
         let mut bytes = vec![];
         job.write(&mut bytes).unwrap();
         let back = Job::read(&mut bytes.as_slice()).unwrap();
-        assert_eq!(back.images[0].data, [1, 10, 3]);
+        assert_eq!(*back.images[0].data, [1, 10, 3]);
         assert_eq!(back.buffers[2].data, [1, 2, 3, 4, 5]);
         let other = back.against.unwrap();
         assert_eq!(other.buffers[0].data, [10; 4]);

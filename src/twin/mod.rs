@@ -8,6 +8,7 @@ pub mod faults;
 pub mod host;
 pub mod image;
 pub mod job;
+pub mod live;
 pub mod plan;
 pub mod worker;
 

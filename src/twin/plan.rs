@@ -54,9 +54,10 @@ impl Place {
 }
 
 /// An image by the place of its declaration's path.
-pub type Images = HashMap<ItemRef, (String, Vec<u8>)>;
+pub type Images = HashMap<ItemRef, (String, Arc<Vec<u8>>)>;
 
-/// Makes the job. `params` has a tensor for each parameter of the steps' graph.
+/// Makes the job. `params` has a tensor for each parameter of the steps' graph; without them the
+/// buffers have no data.
 ///
 /// # Errors
 /// A value that is no address, a buffer that no kernel writes, an image that is missing.
@@ -74,13 +75,14 @@ pub fn plan(
         job: Job::default(),
         types: vec![],
         places: HashMap::new(),
+        views: HashMap::new(),
         kernels: HashMap::new(),
         images: HashMap::new(),
     };
     let one = |d: Box<Diagnostic>| vec![*d];
-    for (q, t) in s.graph.params.iter().zip(params) {
+    for (i, q) in s.graph.params.iter().enumerate() {
         let role = if q.kind == ParamKind::Inout { Role::Inout } else { Role::In };
-        b.buffer(q.value, &q.name, role, Some(t)).map_err(one)?;
+        b.buffer(q.value, &q.name, role, params.get(i)).map_err(one)?;
     }
     let mut launches = 0;
     for step in &s.steps {
@@ -125,6 +127,8 @@ struct Build<'a> {
     types: Vec<OutTy>,
     /// Buffers of the values that own one.
     places: HashMap<ValueId, usize>,
+    /// Where views lie: each stands on the one before it, and is met again by those behind it.
+    views: HashMap<ValueId, (usize, u64)>,
     kernels: HashMap<ItemRef, usize>,
     images: HashMap<String, usize>,
 }
@@ -188,7 +192,14 @@ impl Build<'_> {
             }
             // every parameter has a buffer already
             Def::Param(_) => Err(self.no_address(v)),
-            Def::Node(n, _) => self.view(v, self.g.node(n)),
+            Def::Node(n, _) => {
+                if let Some(at) = self.views.get(&v) {
+                    return Ok(*at);
+                }
+                let at = self.view(v, self.g.node(n))?;
+                self.views.insert(v, at);
+                Ok(at)
+            }
         }
     }
 

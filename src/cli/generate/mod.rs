@@ -1,6 +1,7 @@
-//! `generate`: a greedy loop over one step of a causal LM, run by the evaluator.
+//! `generate`: a greedy loop over one step of a causal LM, run by the evaluator or by a twin.
 
 mod contract;
+mod device;
 mod text;
 
 use std::time::{Duration, Instant};
@@ -11,20 +12,24 @@ use super::check::given::{self, Lack, Stated};
 use super::check::room;
 use super::common::{Common, Reply, Selected};
 use super::progress::Bar;
+use super::twins::Twin;
+use crate::analysis::units;
 use crate::check::inputs::{Wanted, wanted};
 use crate::diag::Diagnostic;
 use crate::eval::{Options, Progress, direct, evaluate_owned};
 use crate::graph::{Graph, ParamKind};
 use crate::session::Point;
+use crate::twin::median;
 use crate::types::dim::Env;
 use crate::types::value::Tensor;
 use contract::{CONTRACT, Contract};
+use device::{Ahead, Device};
 use text::Words;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// FILE[:Module[.func]]: one step, from a token to the next; the entry of the only module where no
-    /// more is said
+    /// FILE[:Module[.func]], or FILE:Twin[.func] for a device: one step, from a token to the next; the
+    /// entry of the only module where no more is said
     selection: String,
     /// Ids of the tokens to begin with
     #[arg(
@@ -53,6 +58,9 @@ pub struct Args {
     /// Standard deviation of random floats
     #[arg(long, default_value_t = 1.0, value_name = "X", value_parser = given::deviation)]
     scale: f64,
+    /// Seconds for which the process that runs a twin may be silent
+    #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -62,6 +70,13 @@ pub struct Args {
 enum Stop {
     Lack(Lack),
     Refused(String),
+    NoDevice(String),
+}
+
+/// What runs a step.
+trait Engine {
+    /// Reads one token; gives the next, and how far the two best logits are apart.
+    fn step(&mut self, id: i64) -> Result<(i64, Option<f64>), Stop>;
 }
 
 impl From<Lack> for Stop {
@@ -94,6 +109,17 @@ struct Run {
     writing: Duration,
     /// The least distance between the two best logits of a step that chose a token.
     gap: Option<f64>,
+    device: Option<OnDevice>,
+}
+
+/// What a device did.
+struct OnDevice {
+    /// Its name.
+    device: String,
+    /// Until it had the weights.
+    load: Duration,
+    /// Nanoseconds of a step from its first launch to its last, the median.
+    step_ns: f64,
 }
 
 pub fn run(common: &Common, args: &Args) -> Reply {
@@ -101,25 +127,29 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         Ok(s) => s,
         Err(r) => return r,
     };
-    if let Some(t) = twin {
-        let text = format!(
-            "`{}` is a twin, and `generate` runs the evaluator only: select its module, `{}`",
-            t.name,
-            s.name()
-        );
-        return Reply::usage(text);
-    }
-    match generate(args, &s) {
+    let name = twin.as_ref().map_or_else(|| s.name(), |t| t.name.clone());
+    match generate(common, args, &s, twin.as_ref()) {
         Ok(r) => {
-            let out = if args.json { r.json(&s.name(), args) } else { r.report(&s.name()) };
+            let out = if args.json { r.json(&name, args) } else { r.report(&name) };
             Reply { out, err: s.err.clone(), status: 0 }
         }
         Err(Stop::Lack(l)) => l.reply(common, s.session.sources()).after(&s.err),
+        Err(Stop::NoDevice(text)) => Reply::lacks(text).after(&s.err),
         Err(Stop::Refused(text)) => Reply::refused(text).after(&s.err),
     }
 }
 
-fn generate(args: &Args, s: &Selected) -> Result<Run, Stop> {
+/// The sizes of the step after which the cache holds `count` tokens.
+fn at_count(contract: &Contract, count: i64) -> Point {
+    let mut point = Point::default();
+    if let Some(c) = &contract.count {
+        point.env.set(c.var, count);
+        point.sizes.push((c.name.clone(), count));
+    }
+    point
+}
+
+fn generate(common: &Common, args: &Args, s: &Selected, twin: Option<&Twin>) -> Result<Run, Stop> {
     let contract = Contract::read(&s.graph).map_err(|why| {
         Stop::Refused(format!("`{}` is no step of a causal LM: {why}\n{CONTRACT}", s.name()))
     })?;
@@ -130,40 +160,83 @@ fn generate(args: &Args, s: &Selected) -> Result<Run, Stop> {
     };
     // the last token is not read again
     let steps = prompt.len() as i64 + i64::from(args.tokens) - 1;
-    let mut point = Point::default();
-    if let Some(c) = &contract.count {
-        if steps > c.most {
-            return Err(usage(format!(
-                "{} tokens of prompt and {} to generate are {steps} steps, and `{}` ends at {}",
-                prompt.len(),
-                args.tokens,
-                c.name,
-                c.most
-            )));
-        }
-        point.env.set(c.var, steps);
-        point.sizes.push((c.name.clone(), steps));
+    if let Some(c) = contract.count.as_ref().filter(|c| steps > c.most) {
+        return Err(usage(format!(
+            "{} tokens of prompt and {} to generate are {steps} steps, and `{}` ends at {}",
+            prompt.len(),
+            args.tokens,
+            c.name,
+            c.most
+        )));
     }
-    if let Some(text) = room::lacking(s, &point, false) {
-        let fix = "take shorter caches or a smaller model with `--const` or `--config`";
-        return Err(Stop::Lack(Lack::File(format!("{text}: {fix}"))));
-    }
-    let mut model = Model::load(args, &s.graph, contract, &point.env)?;
+    let token = Token::of(&wanted(&s.graph, &at_count(&contract, 1).env)?, &contract)?;
     for id in &prompt {
-        if let Some(why) = model.refuses(*id) {
+        if let Some(why) = token.refuses(*id) {
             return Err(usage(format!("the prompt has the id {id}: {why}")));
         }
     }
-    let mut r = greedy(args, &mut model, prompt, steps)?;
+    let mut r = match twin {
+        Some(t) => std::thread::scope(|scope| {
+            let ahead = match contract.count {
+                Some(_) => Ahead::start(scope, common, &args.selection, steps),
+                None => Ahead::default(),
+            };
+            let mut d = Device::load(args, s, t, &contract, (ahead, steps))?;
+            let mut r = greedy(args, &mut d, prompt, steps)?;
+            let load = d.load;
+            let (device, times) = d.finish()?;
+            r.device = Some(OnDevice { device, load, step_ns: median(times) });
+            Ok::<Run, Stop>(r)
+        })?,
+        None => {
+            let point = at_count(&contract, steps);
+            if let Some(text) = room::lacking(s, &point, false) {
+                let fix = "take shorter caches or a smaller model with `--const` or `--config`";
+                return Err(Stop::Lack(Lack::File(format!("{text}: {fix}"))));
+            }
+            let mut model = Model::load(args, &s.graph, contract, &point.env)?;
+            greedy(args, &mut model, prompt, steps)?
+        }
+    };
     r.text = words.map(|w| w.text(&r.ids)).transpose()?;
     Ok(r)
+}
+
+/// The parameter that takes the token.
+struct Token(Wanted);
+
+impl Token {
+    fn of(all: &[Wanted], contract: &Contract) -> Result<Token, Stop> {
+        let token = all.get(contract.token).cloned();
+        token.map(Token).ok_or_else(|| Stop::Refused("no parameter is a token".into()))
+    }
+
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn tensor(&self, id: i64) -> Tensor {
+        Tensor::from_i64s(self.0.dtype, self.0.shape.clone(), vec![id])
+    }
+
+    /// Why an id is no token.
+    fn refuses(&self, id: i64) -> Option<String> {
+        let name = self.name();
+        match self.0.range {
+            Some((lo, hi)) if !(lo..=hi).contains(&id) => {
+                Some(format!("`{name}` takes {lo}..={hi}"))
+            }
+            _ => (self.tensor(id).get_i64(0) != id)
+                .then(|| format!("`{name}` is {}, which does not hold it", self.0.dtype)),
+        }
+    }
 }
 
 /// A step with its weights, and the caches as the steps so far left them.
 struct Model {
     graph: Graph,
     contract: Contract,
-    token: Wanted,
+    token: Token,
     /// One for each weight, in order.
     weights: Vec<Tensor>,
     /// One for each cache, in order.
@@ -180,35 +253,19 @@ impl Model {
             .filter(|w| w.kind == ParamKind::Inout)
             .map(|w| Tensor::zeros(w.dtype, w.shape.clone()))
             .collect();
-        let token = all.get(contract.token).cloned();
-        let token = token.ok_or_else(|| Stop::Refused("no parameter is a token".into()))?;
+        let token = Token::of(&all, &contract)?;
         all.retain(|w| matches!(w.kind, ParamKind::Weight { .. }));
         let stated = Stated { inputs: vec![], weights: args.weights.clone(), scale: args.scale };
         let weights = stated.weights_of(&all)?.tensors;
         let graph = direct(graph);
         Ok(Model { graph, contract, token, weights, states, count: 0 })
     }
+}
 
-    /// Why an id is no token.
-    fn refuses(&self, id: i64) -> Option<String> {
-        let name = &self.token.name;
-        match self.token.range {
-            Some((lo, hi)) if !(lo..=hi).contains(&id) => {
-                Some(format!("`{name}` takes {lo}..={hi}"))
-            }
-            _ => (self.tensor(id).get_i64(0) != id)
-                .then(|| format!("`{name}` is {}, which does not hold it", self.token.dtype)),
-        }
-    }
-
-    fn tensor(&self, id: i64) -> Tensor {
-        Tensor::from_i64s(self.token.dtype, self.token.shape.clone(), vec![id])
-    }
-
-    /// Reads one token; gives the next, and how far the two best logits are apart.
+impl Engine for Model {
     fn step(&mut self, id: i64) -> Result<(i64, Option<f64>), Stop> {
         self.count += 1;
-        if let Some(why) = self.refuses(id) {
+        if let Some(why) = self.token.refuses(id) {
             let text = format!("step {} got the id {id}: {why}", self.count);
             return Err(Stop::Refused(text));
         }
@@ -219,7 +276,7 @@ impl Model {
         // the caches are given away, so that the step changes them in place
         let mut states = std::mem::take(&mut self.states).into_iter();
         let mut weights = self.weights.iter().cloned();
-        let token = self.tensor(id);
+        let token = self.token.tensor(id);
         let inputs = self.graph.params.iter().filter_map(|p| match p.kind {
             ParamKind::Arg => Some(token.clone()),
             ParamKind::Inout => states.next(),
@@ -250,7 +307,7 @@ fn gap(logits: &Tensor) -> Option<f64> {
     Some(best - second).filter(|g| g.is_finite())
 }
 
-fn greedy(args: &Args, model: &mut Model, prompt: Vec<i64>, steps: i64) -> Result<Run, Stop> {
+fn greedy(args: &Args, model: &mut dyn Engine, prompt: Vec<i64>, steps: i64) -> Result<Run, Stop> {
     let bar = Bar::new();
     let mut r = Run {
         prompt,
@@ -261,6 +318,7 @@ fn greedy(args: &Args, model: &mut Model, prompt: Vec<i64>, steps: i64) -> Resul
         reading: Duration::ZERO,
         writing: Duration::ZERO,
         gap: None,
+        device: None,
     };
     let mut at = 0;
     loop {
@@ -304,7 +362,8 @@ impl Run {
 
     fn report(&self, name: &str) -> String {
         let ids: Vec<String> = self.ids.iter().map(i64::to_string).collect();
-        let mut out = format!("{name}: {} tokens\n", ids.len());
+        let on = self.device.as_ref().map_or(String::new(), |d| format!(" on {}", d.device));
+        let mut out = format!("{name}: {} tokens{on}\n", ids.len());
         out += &format!("ids: {}\n", ids.join(","));
         if let Some(t) = &self.text {
             out += &format!("text: {t}\n");
@@ -321,6 +380,15 @@ impl Run {
         out += &format!("; the first took {:.3} s\n", self.first.as_secs_f64());
         if self.written() > 0 {
             out += &format!("then: {}\n", times(self.written(), self.writing));
+        }
+        if let Some(d) = &self.device {
+            out += &format!(
+                "device: {} a step (median) from its first launch to its last, {:.1} steps/s; it had \
+                 the weights after {:.3} s\n",
+                units::time(d.step_ns * 1000.0),
+                1e9 / d.step_ns,
+                d.load.as_secs_f64()
+            );
         }
         if let Some(g) = self.gap {
             out += &format!("the two best logits are {g:.3e} apart or more\n");
@@ -343,6 +411,11 @@ impl Run {
             "generate_s": self.writing.as_secs_f64(),
             "generate_tokens_per_s": rate(self.written(), self.writing),
             "least_gap": self.gap,
+            "device": self.device.as_ref().map(|d| json!({
+                "name": d.device,
+                "load_s": d.load.as_secs_f64(),
+                "step_ns": d.step_ns,
+            })),
         });
         format!("{doc:#}\n")
     }

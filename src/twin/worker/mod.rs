@@ -2,14 +2,14 @@
 //!
 //! It ends with its job, or with the device: what a kernel breaks, breaks here.
 
+mod live;
+mod measure;
+
 use std::io::{BufRead, Write};
-use std::time::Instant;
 
 use super::device::{self, Device, DeviceError, MapOf, Ready};
 use super::faults::{FENCE, FENCE_BYTES, POISON, differing, outside, unwritten};
-use super::job::{
-    self, Arg, DeviceInfo, Fault, FaultKind, Job, Measure, Resources, Role, Step, Task, Times, Word,
-};
+use super::job::{self, Arg, DeviceInfo, Fault, FaultKind, Job, Resources, Role, Step, Task, Word};
 use crate::types::dtype::DType;
 
 /// Reads a job, does it, and says what came of it.
@@ -29,7 +29,11 @@ pub fn work(input: &mut impl BufRead, out: &mut impl Write) -> std::io::Result<(
         Err(e) => return Word::NoDriver(e.to_string()).write(out),
     };
     let mut w = Worker { device, out, doing: "asking about the device".into() };
-    match w.run(&job) {
+    let done = match &job.task {
+        Task::Live => w.live(input),
+        _ => w.run(&job),
+    };
+    match done {
         Ok(()) => Word::Done.write(w.out),
         Err(Stop::Gone(e)) => Err(e),
         Err(Stop::Device(e)) => {
@@ -68,6 +72,7 @@ const START: usize = FENCE_BYTES;
 const MOST_BYTES: usize = 1 << 46;
 
 /// Buffers with everything that is started on them.
+#[derive(Default)]
 struct Bound {
     buffers: Vec<Fenced>,
     /// One for each step; fills have none.
@@ -97,7 +102,7 @@ impl<W: Write> Worker<'_, W> {
         let bound = self.bind(job, &kernels)?;
         self.resources(job, &kernels, &bound)?;
         match &job.task {
-            Task::Load => Ok(()),
+            Task::Live => Ok(()),
             Task::Check { repeat } => self.check(job, &bound, *repeat),
             Task::Measure(m) => {
                 drop(bound);
@@ -123,78 +128,93 @@ impl<W: Write> Worker<'_, W> {
     }
 
     fn load(&mut self, job: &Job) -> Result<Vec<device::Kernel>, Stop> {
-        let mut modules = vec![];
-        for i in &job.images {
-            self.doing(format!("loading `{}`", i.name))?;
-            modules.push(self.device.load(&i.name, &i.data)?);
-        }
-        let mut out = vec![];
-        for k in &job.kernels {
-            self.doing(format!("finding `{}`", k.entry))?;
-            let module = modules.get(k.image).ok_or_else(|| broken("a kernel names no image"))?;
-            out.push(self.device.kernel(module, &k.entry)?);
-        }
-        Ok(out)
+        let modules = job.images.iter().map(|i| self.module(i)).collect::<Result<Vec<_>, _>>()?;
+        job.kernels.iter().map(|k| self.kernel(&modules, k)).collect()
+    }
+
+    fn module(&mut self, i: &job::Image) -> Result<device::Module, Stop> {
+        self.doing(format!("loading `{}`", i.name))?;
+        Ok(self.device.load(&i.name, &i.data)?)
+    }
+
+    fn kernel(
+        &mut self,
+        modules: &[device::Module],
+        k: &job::Kernel,
+    ) -> Result<device::Kernel, Stop> {
+        self.doing(format!("finding `{}`", k.entry))?;
+        let module = modules.get(k.image).ok_or_else(|| broken("a kernel names no image"))?;
+        Ok(self.device.kernel(module, &k.entry)?)
     }
 
     /// Takes memory for all buffers, with the data of those that are given.
     fn bind(&mut self, job: &Job, kernels: &[device::Kernel]) -> Result<Bound, Stop> {
-        let mut buffers = vec![];
-        for b in &job.buffers {
-            if b.bytes > MOST_BYTES {
-                return Err(broken("a buffer is larger than any memory"));
-            }
-            let memory = self.device.zeros(b.bytes + 2 * START)?;
-            self.device.fill(&memory, 0, START, &[FENCE])?;
-            self.device.fill(&memory, START + b.bytes, START, &[FENCE])?;
-            self.device.write(&memory, START, &b.data)?;
-            buffers.push(Fenced { memory, bytes: b.bytes });
+        let mut b = Bound::default();
+        for x in &job.buffers {
+            b.buffers.push(self.fenced(x, &x.data)?);
         }
-        let mut ready = vec![];
         for s in &job.steps {
-            let Step::Launch(l) = s else {
-                ready.push(None);
-                continue;
-            };
-            self.doing = l.shown.clone();
-            let k = kernels.get(l.kernel).ok_or_else(|| broken("a launch names no kernel"))?;
-            let mut maps = vec![];
-            for a in &l.args {
-                if let Arg::Map { buffer, offset, map } = a {
-                    let dtype = DType::parse(&map.dtype).ok_or_else(|| broken("no dtype"))?;
-                    let address = address(&buffers, *buffer, *offset)?;
-                    maps.push(self.device.tensor_map(&MapOf {
-                        address,
-                        dtype,
-                        extents: &map.extents,
-                        tile: &map.tile,
-                        swizzle: map.swizzle,
-                    })?);
-                }
-            }
-            let mut map = maps.iter();
-            let mut args = vec![];
-            for a in &l.args {
-                args.push(match a {
-                    Arg::Address { buffer, offset } => {
-                        device::Arg::Address(address(&buffers, *buffer, *offset)?)
-                    }
-                    Arg::Bytes(b) => device::Arg::Scalar(b),
-                    Arg::Map { .. } => {
-                        device::Arg::Map(map.next().ok_or_else(|| broken("no map"))?)
-                    }
-                });
-            }
-            let at = device::Launch {
-                grid: l.grid,
-                block: l.block,
-                cluster: l.cluster,
-                shared: l.shared,
-                cooperative: l.cooperative,
-            };
-            ready.push(Some(self.device.ready(k, at, &args)?));
+            let ready = self.ready(s, kernels, &b.buffers)?;
+            b.ready.push(ready);
         }
-        Ok(Bound { buffers, ready })
+        Ok(b)
+    }
+
+    /// Memory of a buffer between fences.
+    fn fenced(&self, b: &job::Buffer, data: &[u8]) -> Result<Fenced, Stop> {
+        if b.bytes > MOST_BYTES {
+            return Err(broken("a buffer is larger than any memory"));
+        }
+        let memory = self.device.zeros(b.bytes + 2 * START)?;
+        self.device.fill(&memory, 0, START, &[FENCE])?;
+        self.device.fill(&memory, START + b.bytes, START, &[FENCE])?;
+        self.device.write(&memory, START, data)?;
+        Ok(Fenced { memory, bytes: b.bytes })
+    }
+
+    /// A step with its addresses; a fill needs none.
+    fn ready(
+        &mut self,
+        step: &Step,
+        kernels: &[device::Kernel],
+        buffers: &[Fenced],
+    ) -> Result<Option<Ready>, Stop> {
+        let Step::Launch(l) = step else { return Ok(None) };
+        self.doing.clone_from(&l.shown);
+        let k = kernels.get(l.kernel).ok_or_else(|| broken("a launch names no kernel"))?;
+        let mut maps = vec![];
+        for a in &l.args {
+            if let Arg::Map { buffer, offset, map } = a {
+                let dtype = DType::parse(&map.dtype).ok_or_else(|| broken("no dtype"))?;
+                let address = address(buffers, *buffer, *offset)?;
+                maps.push(self.device.tensor_map(&MapOf {
+                    address,
+                    dtype,
+                    extents: &map.extents,
+                    tile: &map.tile,
+                    swizzle: map.swizzle,
+                })?);
+            }
+        }
+        let mut map = maps.iter();
+        let mut args = vec![];
+        for a in &l.args {
+            args.push(match a {
+                Arg::Address { buffer, offset } => {
+                    device::Arg::Address(address(buffers, *buffer, *offset)?)
+                }
+                Arg::Bytes(b) => device::Arg::Scalar(b),
+                Arg::Map { .. } => device::Arg::Map(map.next().ok_or_else(|| broken("no map"))?),
+            });
+        }
+        let at = device::Launch {
+            grid: l.grid,
+            block: l.block,
+            cluster: l.cluster,
+            shared: l.shared,
+            cooperative: l.cooperative,
+        };
+        Ok(Some(self.device.ready(k, at, &args)?))
     }
 
     fn resources(&mut self, job: &Job, kernels: &[device::Kernel], b: &Bound) -> Result<(), Stop> {
@@ -385,225 +405,10 @@ impl<W: Write> Worker<'_, W> {
         }
         Ok(self.out.flush()?)
     }
-
-    // ---- measure
-
-    /// Sets of buffers, of which each run of a cold measurement takes the next.
-    fn sets(
-        &mut self,
-        job: &Job,
-        kernels: &[device::Kernel],
-        cold: bool,
-    ) -> Result<Vec<Bound>, Stop> {
-        // the fences are never touched
-        let bytes: usize = job.buffers.iter().map(|b| b.bytes).sum();
-        let taken = bytes + job.buffers.len() * 2 * START;
-        let l2 = self.device.l2_bytes()? as usize;
-        let n = if cold { (3 * l2).div_ceil(bytes.max(1)).max(2) } else { 1 };
-        let room = self.device.free_bytes()? / 2;
-        let n = n.min((room / taken.max(1)).max(1)).min(MOST_SETS);
-        (0..n).map(|_| self.bind(job, kernels)).collect()
-    }
-
-    fn measure(
-        &mut self,
-        (job, kernels): (&Job, &[device::Kernel]),
-        other: Option<(&Job, &[device::Kernel])>,
-        m: &Measure,
-    ) -> Result<(), Stop> {
-        self.doing("taking memory")?;
-        let mine = Side { job, sets: self.sets(job, kernels, m.cold)? };
-        let theirs = match other {
-            Some((o, k)) => Some(Side { job: o, sets: self.sets(o, k, m.cold)? }),
-            None => None,
-        };
-        self.doing("warming up")?;
-        let own: usize = job.buffers.iter().map(|b| b.bytes).sum();
-        let set_bytes = (own * mine.sets.len()) as u64;
-        let mut t = Times { sets: mine.sets.len() as u32, set_bytes, ..Times::default() };
-        let runs = self.warm(&mine, m)?;
-        t.runs_per_group = runs;
-        let their_runs = match &theirs {
-            Some(s) => self.warm(s, m)?,
-            None => 0,
-        };
-        let copies = self.copies(job, m.cold)?;
-        t.copy_bytes = 2 * copies.bytes as u64;
-        let replay = |s: &Side, n: u32| -> Result<Option<device::Replay>, Stop> {
-            m.graph.then(|| self.graph(s, n)).transpose()
-        };
-        let graphs = (replay(&mine, runs)?, theirs.as_ref().map(|s| replay(s, their_runs)));
-        let (own, their_graph) = (graphs.0, graphs.1.transpose()?.flatten());
-        let mut against = vec![];
-        let mut copy = vec![];
-        for g in 0..m.groups {
-            self.doing(format!("group {} of {}", g + 1, m.groups))?;
-            for s in std::iter::once(&mine).chain(&theirs) {
-                self.restore(s)?;
-            }
-            t.groups.push(self.group(&mine, own.as_ref(), runs)?);
-            if let Some(s) = &theirs {
-                against.push(self.group(s, their_graph.as_ref(), their_runs)?);
-            }
-            copy.push(self.copy_group(&copies)?);
-        }
-        t.against = theirs.is_some().then_some(against);
-        t.copy = (copies.bytes > 0).then_some(copy);
-        (t.host, t.bare) = self.host(&mine)?;
-        Ok(Word::Times(t).write(self.out)?)
-    }
-
-    /// Warms up, and tells how many runs a group has: as many as were asked for, unless they take
-    /// longer than a tenth of a second.
-    fn warm(&mut self, s: &Side, m: &Measure) -> Result<u32, Stop> {
-        let n = m.warmup.max(1);
-        let ns = self.timed(|w| w.runs(s, n))?;
-        let ns = ns.min(self.timed(|w| w.runs(s, n))?);
-        let most = 1e8 / (ns / f64::from(n)).max(1.0);
-        // a group goes through all sets, so that none is met again before the others
-        let sets = u32::try_from(s.sets.len()).unwrap_or(u32::MAX);
-        Ok(m.runs.min(most as u32).max(1).max(if m.cold { sets } else { 1 }))
-    }
-
-    fn runs(&self, s: &Side, n: u32) -> Result<(), Stop> {
-        (0..n).try_for_each(|i| {
-            let set = s.sets.get(i as usize % s.sets.len().max(1));
-            set.map_or(Ok(()), |b| self.start(s.job, b))
-        })
-    }
-
-    /// Nanoseconds of one run.
-    fn group(&self, s: &Side, graph: Option<&device::Replay>, runs: u32) -> Result<f64, Stop> {
-        let ns = match graph {
-            Some(g) => self.timed(|w| Ok(w.device.replay(g)?))?,
-            None => self.timed(|w| w.runs(s, runs))?,
-        };
-        Ok(ns / f64::from(runs))
-    }
-
-    /// Nanoseconds on the device.
-    fn timed(&self, work: impl FnOnce(&Self) -> Result<(), Stop>) -> Result<f64, Stop> {
-        let mut stop = None;
-        let ns = self.device.time(|| match work(self) {
-            Err(Stop::Device(e)) => Err(e),
-            Err(other) => {
-                stop = Some(other);
-                Ok(())
-            }
-            Ok(()) => Ok(()),
-        })?;
-        stop.map_or(Ok(ns), Err)
-    }
-
-    fn graph(&self, s: &Side, runs: u32) -> Result<device::Replay, Stop> {
-        let g = self.device.capture(|| match self.runs(s, runs) {
-            Err(Stop::Device(e)) => Err(e),
-            _ => Ok(()),
-        })?;
-        // the first replay uploads it
-        self.device.replay(&g)?;
-        self.device.wait()?;
-        Ok(g)
-    }
-
-    /// Pairs of buffers for a copy of half the bytes that the job's buffers have.
-    fn copies(&mut self, job: &Job, cold: bool) -> Result<Copies, Stop> {
-        let total: usize = job.buffers.iter().map(|b| b.bytes).sum();
-        let bytes = total / 2;
-        let l2 = self.device.l2_bytes()? as usize;
-        let room = self.device.free_bytes()? / 2;
-        let n = if cold { (3 * l2).div_ceil(total.max(1)).max(2) } else { 1 };
-        let n = n.min(room / total.max(1)).min(512);
-        let mut pairs = vec![];
-        for _ in 0..n {
-            pairs.push((self.device.zeros(bytes)?, self.device.zeros(bytes)?));
-        }
-        let bytes = if pairs.is_empty() { 0 } else { bytes };
-        let mut c = Copies { bytes, pairs, runs: 1 };
-        if bytes > 0 {
-            let ns = self.copy_group(&c)?.min(self.copy_group(&c)?);
-            c.runs = ((2e7 / ns.max(1.0)) as usize).clamp(1, 100).max(c.pairs.len());
-        }
-        Ok(c)
-    }
-
-    fn copy_group(&self, c: &Copies) -> Result<f64, Stop> {
-        if c.bytes == 0 {
-            return Ok(0.0);
-        }
-        let ns = self.timed(|w| {
-            for (a, b) in c.pairs.iter().cycle().take(c.runs) {
-                w.device.copy(a, b, c.bytes)?;
-            }
-            Ok(())
-        })?;
-        Ok(ns / c.runs as f64)
-    }
-
-    /// Buffers that runs update have their data again.
-    fn restore(&self, s: &Side) -> Result<(), Stop> {
-        for b in &s.sets {
-            for (spec, f) in s.job.buffers.iter().zip(&b.buffers) {
-                if spec.role == Role::Inout {
-                    self.device.write(&f.memory, START, &spec.data)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Nanoseconds that the host takes for a run, and for the calls of the driver in it alone. So
-    /// few are started at a time that none waits for room in the stream.
-    fn host(&mut self, s: &Side) -> Result<(f64, f64), Stop> {
-        const AT_ONCE: u32 = 20;
-        const SECONDS: f64 = 0.2;
-        self.doing("timing the host")?;
-        let Some(b) = s.sets.first() else { return Ok((0.0, 0.0)) };
-        let (mut run, mut bare) = (vec![], vec![]);
-        let start = Instant::now();
-        while run.is_empty() || (run.len() < 50 && start.elapsed().as_secs_f64() < SECONDS) {
-            let n = if run.is_empty() { 1 } else { AT_ONCE };
-            self.restore(s)?;
-            let t = Instant::now();
-            (0..n).try_for_each(|_| self.start(s.job, b))?;
-            run.push(t.elapsed().as_nanos() as f64 / f64::from(n));
-            self.device.wait()?;
-            self.restore(s)?;
-            let mut calls = 0.0;
-            for _ in 0..n {
-                for (i, r) in b.ready.iter().enumerate() {
-                    let Some(r) = r else {
-                        self.step(s.job, b, i)?;
-                        continue;
-                    };
-                    let t = Instant::now();
-                    self.device.start(r)?;
-                    calls += t.elapsed().as_nanos() as f64;
-                }
-            }
-            bare.push(calls / f64::from(n));
-            self.device.wait()?;
-        }
-        Ok((super::median(run), super::median(bare)))
-    }
 }
-
-/// Sets of buffers that a cold measurement takes at most.
-const MOST_SETS: usize = 8192;
 
 /// Bytes of a buffer that is looked at around each launch that only reads it.
 const READ_ONLY: usize = 64 << 20;
-
-struct Side<'j> {
-    job: &'j Job,
-    sets: Vec<Bound>,
-}
-
-struct Copies {
-    bytes: usize,
-    pairs: Vec<(device::Buffer, device::Buffer)>,
-    runs: usize,
-}
 
 fn broken(why: &str) -> Stop {
     let (what, why) = ("reading the job".into(), why.into());
