@@ -25,7 +25,7 @@ impl Sources for Disk {
 fn graph(file: &str, module: &str, func: &str, consts: &[(&str, i64)]) -> Graph {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(file);
     let mut p = load(&Disk, root.to_str().unwrap());
-    p.overrides = consts.iter().map(|(n, v)| (n.to_string(), Val::int(Expr::int(*v)))).collect();
+    p.overrides = consts.iter().map(|(n, v)| (0, n.to_string(), Val::int(Expr::int(*v)))).collect();
     let show = |d: &[tilefoundry::diag::Diagnostic]| {
         d.iter()
             .map(|d| format!("{}: {}", p.sources.locate(d.span().unwrap()), d.message))

@@ -167,13 +167,29 @@ fn a_token_that_the_next_step_does_not_take_is_refused() {
     assert!(status == 2 && err.contains("`token` is i16, which does not hold it"), "{err}");
 }
 
+/// Without a device all that needs none is looked at; with one it gives the evaluator's tokens.
 #[test]
-fn a_twin_is_refused_with_its_module() {
-    let (status, _, err) = run(&["examples/gemm/gemm.tf:PairTma", "--prompt", "1"]);
-    assert!(
-        status == 2 && err.contains("is a twin, and `generate` runs the evaluator only"),
-        "{err}"
-    );
+fn a_twin_runs_where_there_is_a_device() {
+    let more = ["--prompt", "5,0,96", "--tokens", "20"];
+    let (status, out, err) = run(&[&["tests/kernels/lm.tf:LmRight"][..], &more].concat());
+    if status == 3 {
+        let holds = "what needs no device holds: 3 launches of 3 kernels and 1 image on 6 buffers";
+        assert!(err.contains(holds), "{err}");
+        return;
+    }
+    assert_eq!(status, 0, "{err}");
+    let ids = |text: &str| text.lines().find(|l| l.starts_with("ids: ")).map(str::to_string);
+    let (_, want, _) = run(&[&["tests/kernels/lm.tf:Lm"][..], &more].concat());
+    assert!(ids(&want).is_some());
+    assert_eq!(ids(&out), ids(&want));
+}
+
+#[test]
+fn a_twin_that_is_no_step_is_refused() {
+    let (status, _, err) = run(&["examples/chain/chain.tf:Chain", "--prompt", "1"]);
+    assert!(status == 1 && err.contains("is no step of a causal LM"), "{err}");
+    let (status, _, err) = run(&["tests/kernels/lm.tf:LmRight", "--prompt", "97"]);
+    assert!(status == 2 && err.contains("`token` takes 0..=96"), "{err}");
 }
 
 /// Tokens count up by the number of steps so far.

@@ -164,6 +164,18 @@ fn children_weights_windows_and_scalars_become_addresses() {
     assert!(p.job.buffers.iter().filter(|b| b.name == "x").all(|b| b.role == Role::In));
 }
 
+/// Each layer's window of the cache stands on the one before: 64 of them take 64 lookups, not 2^64.
+#[test]
+fn views_of_views_are_followed_once() {
+    let s = open(&PROGRAM.replace("const L = 3;", "const L = 64;"));
+    let p = planned(&s, "ModelFast", 64);
+    let all = launches(&p);
+    assert_eq!(all.len(), 65);
+    for (i, l) in all[..64].iter().enumerate() {
+        assert_eq!(buffer(&p, &l.args[2]), ("c", i as u64 * 2 * 64 * 4));
+    }
+}
+
 #[test]
 fn a_match_takes_its_arm_and_a_fill_stands_before_the_launch() {
     let s = open(PROGRAM);
@@ -223,7 +235,7 @@ twin T for M {{
         .steps
         .iter()
         .filter_map(|st| match st {
-            Step::Launch(l) => Some((l.kernel, ("k.ptx".to_string(), vec![]))),
+            Step::Launch(l) => Some((l.kernel, ("k.ptx".to_string(), Default::default()))),
             Step::Fill(_) => None,
         })
         .collect();
@@ -306,7 +318,7 @@ twin Rebound for M {
     let (steps, env) = follow(&s, "Rebound", 1);
     let eight = Tensor::zeros(DType::F32, vec![8]);
     let images = steps.steps.iter().filter_map(|st| match st {
-        Step::Launch(l) => Some((l.kernel, ("k.ptx".to_string(), vec![]))),
+        Step::Launch(l) => Some((l.kernel, ("k.ptx".to_string(), Default::default()))),
         Step::Fill(_) => None,
     });
     let d = plan(&s.program, &steps, &env, &[eight.clone(), eight], &images.collect());

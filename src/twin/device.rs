@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::{self, CUdevice_attribute_enum as Attribute, CUfunction_attribute_enum};
 use cudarc::driver::{
-    CudaContext, CudaEvent, CudaModule, CudaSlice, CudaStream, DriverError, result,
+    CudaContext, CudaEvent, CudaModule, CudaSlice, CudaStream, DriverError, PinnedHostSlice, result,
 };
 use cudarc::nvrtc::Ptx;
 
@@ -146,6 +146,17 @@ pub struct Ready {
     _slots: Box<[Slot]>,
     pointers: Vec<*mut c_void>,
     _module: Arc<CudaModule>,
+}
+
+/// Memory of the host that the device copies to without a detour.
+pub struct Pinned(PinnedHostSlice<u8>);
+
+impl Pinned {
+    /// # Errors
+    /// A copy into it that failed.
+    pub fn bytes(&self) -> Result<&[u8], DeviceError> {
+        self.0.as_slice().map_err(failed("reading pinned memory"))
+    }
 }
 
 /// A point of time on the device.
@@ -395,6 +406,32 @@ impl Device {
         .map_err(failed("copying from the device"))?;
         self.wait()?;
         Ok(out)
+    }
+
+    /// # Errors
+    /// Too little memory.
+    pub fn pinned(&self, bytes: usize) -> Result<Pinned, DeviceError> {
+        let what = || format!("taking {bytes} B of pinned memory");
+        // SAFETY: its bytes are set before it is given away
+        let mut p = unsafe { self.context.alloc_pinned_with_flags::<u8>(bytes.max(1), 0) }
+            .map_err(failed(what()))?;
+        p.as_mut_slice().map_err(failed(what()))?.fill(0);
+        Ok(Pinned(p))
+    }
+
+    /// Fills pinned memory from an address of a buffer.
+    ///
+    /// # Errors
+    /// A range that reaches past the buffer; what a kernel did wrong.
+    pub fn read_into(&self, from: &Buffer, at: usize, to: &mut Pinned) -> Result<(), DeviceError> {
+        let what = "copying from the device";
+        let to = to.0.as_mut_slice().map_err(failed(what))?;
+        self.inside(from, at, to.len())?;
+        self.here()?;
+        // SAFETY: the range lies in the buffer; the copy is waited for below
+        unsafe { result::memcpy_dtoh_async(to, from.address + at as u64, self.stream.cu_stream()) }
+            .map_err(failed(what))?;
+        self.wait()
     }
 
     fn inside(&self, b: &Buffer, offset: usize, len: usize) -> Result<(), DeviceError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use super::job::{Ask, DeviceInfo, Fault, Job, Resources, Times, Word, read_word};
+use super::job::{Ask, DeviceInfo, Fault, Job, More, Resources, Times, Word, read_word};
 
 /// What a device said of a job.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,8 @@ pub struct Answer {
     /// The bytes of each result buffer, by its number.
     pub results: Vec<(usize, Vec<u8>)>,
     pub times: Option<Times>,
+    /// Of a loop: the least distance of the two largest numbers.
+    pub margin: Option<f64>,
 }
 
 /// Why a device gave no answer.
@@ -50,6 +52,7 @@ pub fn run(job: &Arc<Job>, silent: Duration, hear: &dyn Fn(&str)) -> Result<Answ
 pub enum Message {
     Job(Arc<Job>),
     Ask(Box<Ask>),
+    More(Box<More>),
 }
 
 /// A process that drives a device. It ends when this is dropped.
@@ -101,6 +104,7 @@ impl Process {
                 let sent = match m {
                     Message::Job(job) => job.write(&mut into),
                     Message::Ask(ask) => ask.write(&mut into),
+                    Message::More(more) => more.write(&mut into),
                 };
                 if sent.is_err() {
                     return;
@@ -166,6 +170,7 @@ impl Process {
             Word::Faults(f) => out.faults = f,
             Word::Result { buffer, .. } => out.results.push((buffer, bytes)),
             Word::Times(t) => out.times = Some(t),
+            Word::Margin(m) => out.margin = Some(m),
             Word::Ran(ns) => return Ok(Some(End::Step(ns))),
             Word::Done => return Ok(Some(End::Done)),
             Word::NoDriver(why) => return Err(Broken::NoDevice(why)),

@@ -148,15 +148,27 @@ pub struct Measure {
     pub graph: bool,
 }
 
-/// One step of a loop. It runs the steps that the ask before it prepared; the first one runs none.
-#[derive(Debug, Default, Serialize, Deserialize)]
+/// One step of a loop. It runs the steps that came before it as a [`More`]; the first one runs none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ask {
     /// Bytes for the start of a buffer, before the steps.
     pub give: Vec<(usize, Vec<u8>)>,
     /// Buffers whose bytes are wanted after them.
     pub take: Vec<usize>,
-    /// What the next step needs; its data follow the ask. Without it the steps are the same again.
-    pub next: Option<More>,
+    /// Numbers whose two largest are told apart; the end of the loop tells the least distance.
+    pub margin: Option<Numbers>,
+    /// A [`More`] follows, for the next step. Without it the steps are the same again.
+    pub more: bool,
+}
+
+/// Numbers in a buffer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Numbers {
+    pub buffer: usize,
+    pub offset: usize,
+    pub bytes: usize,
+    /// The dtype's name.
+    pub dtype: String,
 }
 
 /// What comes to a process that holds images, kernels, buffers and steps.
@@ -197,6 +209,8 @@ pub enum Word {
     Times(Times),
     /// A step ran: nanoseconds on the device from its first launch to its last.
     Ran(f64),
+    /// The least distance of the two largest numbers of a step.
+    Margin(f64),
     Done,
 }
 
@@ -346,29 +360,42 @@ impl Job {
 }
 
 impl Ask {
+    /// # Errors
+    /// A child that went away.
+    pub fn write(&self, w: &mut impl Write) -> io::Result<()> {
+        write_head(w, self)?;
+        w.flush()
+    }
+
+    /// None at the end.
+    ///
+    /// # Errors
+    /// What is no ask.
+    pub fn read(r: &mut impl BufRead) -> io::Result<Option<Ask>> {
+        read_head(r)
+    }
+}
+
+impl More {
     /// Data go tensor by tensor, so that no more than one is held twice.
     ///
     /// # Errors
     /// A child that went away.
     pub fn write(&self, w: &mut impl Write) -> io::Result<()> {
         write_head(w, self)?;
-        if let Some(m) = &self.next {
-            m.images.iter().try_for_each(|i| w.write_all(&i.data))?;
-            m.data.iter().try_for_each(|t| w.write_all(&t.to_bytes()))?;
-        }
+        self.images.iter().try_for_each(|i| w.write_all(&i.data))?;
+        self.data.iter().try_for_each(|t| w.write_all(&t.to_bytes()))?;
         w.flush()
     }
 
-    /// An ask with its images. The data of its buffers follow, to be read one after the other.
+    /// With its images. The data of its buffers follow, to be read one after the other.
     ///
     /// # Errors
-    /// What is no ask.
-    pub fn read(r: &mut impl BufRead) -> io::Result<Option<Ask>> {
-        let mut ask: Option<Ask> = read_head(r)?;
-        if let Some(m) = ask.as_mut().and_then(|a| a.next.as_mut()) {
-            read_images(r, &mut m.images)?;
-        }
-        Ok(ask)
+    /// What is no such thing.
+    pub fn read(r: &mut impl BufRead) -> io::Result<More> {
+        let mut more: More = read_head(r)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        read_images(r, &mut more.images)?;
+        Ok(more)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::types::value::Tensor;
 pub type Data<'a> = &'a dyn Fn(&str) -> Option<Tensor>;
 
 /// The numbers by which a process knows a job's buffers, in the order of the job.
-type Numbers = Vec<usize>;
+type Places = Vec<usize>;
 
 /// What a process holds.
 #[derive(Default)]
@@ -34,7 +34,7 @@ impl Held {
     ///
     /// # Errors
     /// A parameter that has no tensor, or had another size before.
-    fn more(&mut self, job: &Job, data: Data) -> Result<(More, Numbers), String> {
+    fn more(&mut self, job: &Job, data: Data) -> Result<(More, Places), String> {
         let mut more = More { len: job.steps.len(), ..More::default() };
         let buffers = self.buffers(job, data, &mut more)?;
         let mut images = vec![];
@@ -60,7 +60,7 @@ impl Held {
         Ok((more, buffers))
     }
 
-    fn buffers(&mut self, job: &Job, data: Data, more: &mut More) -> Result<Numbers, String> {
+    fn buffers(&mut self, job: &Job, data: Data, more: &mut More) -> Result<Places, String> {
         let mut out = vec![];
         let mut scratch = 0;
         for b in &job.buffers {
@@ -151,51 +151,69 @@ fn renumbered(step: &Step, kernels: &[usize], buffers: &[usize]) -> Result<Step,
     Ok(step)
 }
 
-/// A loop on a device.
+/// A loop on a device. A step is asked for, the next one is given while it runs, and then its
+/// answer is waited for.
 pub struct Live {
     process: Process,
     held: Held,
     /// Of the step that runs next, and of the one behind it.
-    now: Numbers,
-    next: Numbers,
+    now: Places,
+    next: Places,
     said: Answer,
 }
 
+/// What a loop's end tells.
+pub struct Ended {
+    /// Writes outside of buffers, each with the buffer's name.
+    pub faults: Vec<(String, Fault)>,
+    pub margin: Option<f64>,
+}
+
 impl Live {
+    /// Starts with the buffers of a job, whose steps run at the first ask.
+    ///
     /// # Errors
-    /// No process.
-    pub fn start(silent: Duration) -> Result<Live, Broken> {
+    /// No process, no device, and what [`Live::give`] refuses.
+    pub fn start(
+        job: &Job,
+        data: Data,
+        silent: Duration,
+        hear: &dyn Fn(&str),
+    ) -> Result<Live, Broken> {
         let process = Process::start(silent)?;
         process.send(Message::Job(Arc::new(Job { task: Task::Live, ..Job::default() })));
         let (held, said) = (Held::default(), Answer::default());
-        Ok(Live { process, held, now: vec![], next: vec![], said })
+        let mut live = Live { process, held, now: vec![], next: vec![], said };
+        live.process.send(Message::Ask(Box::new(Ask { more: true, ..Ask::default() })));
+        let refused = |why| Broken::Failed { doing: "preparing the first step".into(), why };
+        live.give(job, data).map_err(refused)?;
+        live.answer(hear)?;
+        Ok(live)
     }
 
-    /// Starts the step that was given as `next` before; the first call starts none. `give` has the
-    /// bytes for some of its job's buffers, `take` those whose bytes are wanted. Without `next` the
-    /// same steps run again.
+    /// Starts the step that was given before. The ask has its buffers by the numbers of the step's
+    /// job; with [`Ask::more`] the next step must be given then.
     ///
     /// # Errors
-    /// What [`Held::more`] refuses.
-    pub fn ask(
-        &mut self,
-        give: Vec<(usize, Vec<u8>)>,
-        take: &[usize],
-        next: Option<(&Job, Data)>,
-    ) -> Result<(), String> {
-        let number = |n: usize| at(&self.now, n);
-        let give = give.into_iter().map(|(n, b)| Ok((number(n)?, b)));
-        let give = give.collect::<Result<_, String>>()?;
-        let take = take.iter().map(|n| number(*n)).collect::<Result<_, _>>()?;
-        let next = match next {
-            Some((job, data)) => {
-                let (more, numbers) = self.held.more(job, data)?;
-                self.next = numbers;
-                Some(more)
-            }
-            None => None,
-        };
-        self.process.send(Message::Ask(Box::new(Ask { give, take, next })));
+    /// A buffer that the job does not have.
+    pub fn ask(&mut self, mut ask: Ask) -> Result<(), String> {
+        let given = ask.give.iter_mut().map(|(n, _)| n);
+        let margin = ask.margin.as_mut().map(|m| &mut m.buffer);
+        for n in given.chain(&mut ask.take).chain(margin) {
+            *n = at(&self.now, *n)?;
+        }
+        self.process.send(Message::Ask(Box::new(ask)));
+        Ok(())
+    }
+
+    /// Gives the next step.
+    ///
+    /// # Errors
+    /// A parameter that has no tensor, or had another size before.
+    pub fn give(&mut self, job: &Job, data: Data) -> Result<(), String> {
+        let (more, numbers) = self.held.more(job, data)?;
+        self.next = numbers;
+        self.process.send(Message::More(Box::new(more)));
         Ok(())
     }
 
@@ -220,15 +238,16 @@ impl Live {
         &self.said.device
     }
 
-    /// Ends the loop; gives the writes outside of buffers, each with the buffer's name.
+    /// Ends the loop.
     ///
     /// # Errors
     /// A device that is gone.
-    pub fn finish(mut self) -> Result<Vec<(String, Fault)>, Broken> {
+    pub fn finish(mut self) -> Result<Ended, Broken> {
         self.process.close();
         while self.process.hear(&mut self.said, &|_| {})?.is_none() {}
         let named = |f: &Fault| (self.held.of(f.buffer).0.to_string(), f.clone());
-        Ok(self.said.faults.iter().map(named).collect())
+        let faults = self.said.faults.iter().map(named).collect();
+        Ok(Ended { faults, margin: self.said.margin })
     }
 }
 

@@ -488,6 +488,23 @@ impl Tensor {
         Tensor::build(dtype, self.shape.clone(), data)
     }
 
+    /// How far the two largest elements are apart. There is no answer where one is NaN, where there
+    /// are no two, or where the distance is not finite.
+    pub fn margin(&self) -> Option<f64> {
+        let (mut best, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+        for x in self.to_f64s().iter().copied() {
+            if x.is_nan() {
+                return None;
+            }
+            if x > best {
+                (best, second) = (x, best);
+            } else if x > second {
+                second = x;
+            }
+        }
+        Some(best - second).filter(|m| m.is_finite())
+    }
+
     /// The elements as files hold them: little-endian, row-major; f4e2m1 two to a byte, the
     /// first in the low nibble.
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -5,7 +5,7 @@ use std::thread::{Scope, available_parallelism};
 use std::time::{Duration, Instant};
 
 use super::contract::Contract;
-use super::{Args, Engine, Stop, Token, at_count, gap};
+use super::{Args, Engine, Stop, Token, at_count};
 use crate::check::inputs::{Bound, wanted};
 use crate::cli::check::given::Stated;
 use crate::cli::common::{Common, Selected};
@@ -14,9 +14,9 @@ use crate::cli::twins::{self, Given, Twin};
 use crate::eval::Progress;
 use crate::graph::ParamKind;
 use crate::twin::host::Broken;
-use crate::twin::job::FaultKind;
-use crate::twin::live::{Data, Live};
-use crate::twin::plan::{Images, Plan};
+use crate::twin::job::{Ask, FaultKind, Numbers};
+use crate::twin::live::Live;
+use crate::twin::plan::{Images, Place, Plan};
 use crate::types::value::Tensor;
 
 /// Threads that plan the steps to come: following a twin's function takes longer than a fast device
@@ -140,66 +140,77 @@ impl<'a> Device<'a> {
         let names: Vec<&str> = at_first.graph.params.iter().map(|q| q.name.as_str()).collect();
         let data = |name: &str| params.get(names.iter().position(|n| *n == name)?).cloned();
         let silent = Duration::from_secs(args.timeout);
-        let mut live = Live::start(silent).map_err(|b| broken(twin, &now, contract, b))?;
-        live.ask(vec![], &[], Some((&now.job, &data))).map_err(Stop::Refused)?;
         let bar = Bar::new();
         let hear = |what: &str| bar.step(0, names.len() as u64, what);
-        live.answer(&hear).map_err(|b| broken(twin, &now, contract, b))?;
+        let live = Live::start(&now.job, &data, silent, &hear);
+        let live = live.map_err(|b| broken(twin, &now, contract, b))?;
         let (times, load) = (vec![], start.elapsed());
         Ok(Device { twin, contract, token, live, ahead, now, count: 0, steps, times, load })
     }
 
-    /// What the device is, and writes that went outside of buffers.
+    /// What the device is, the times of the steps on it, and how far the two best logits were apart.
     ///
     /// # Errors
-    /// Such a write; a device that is gone.
-    pub fn finish(self) -> Result<(String, Vec<f64>), Stop> {
+    /// A write outside of a buffer; a device that is gone.
+    pub fn finish(self) -> Result<(String, Vec<f64>, Option<f64>), Stop> {
         let device = twins::device(self.live.device());
-        let faults =
+        let ended =
             self.live.finish().map_err(|b| broken(self.twin, &self.now, self.contract, b))?;
-        match faults.iter().find(|(_, f)| f.kind == FaultKind::Outside) {
+        match ended.faults.iter().find(|(_, f)| f.kind == FaultKind::Outside) {
             Some((name, f)) => Err(Stop::Refused(format!(
                 "FAIL `{name}`: {} B were written outside, the first at byte {}: `check` names the launch",
                 f.count, f.first
             ))),
-            None => Ok((device, self.times)),
+            None => Ok((device, self.times, ended.margin)),
         }
+    }
+
+    fn place(&self, output: usize) -> Result<&Place, Stop> {
+        let none = || Stop::Refused(format!("the twin gives no result {output}"));
+        self.now.outputs.get(output).ok_or_else(none)
+    }
+
+    fn ask(&self, id: i64, chosen: bool) -> Result<Ask, Stop> {
+        let token = self.now.job.buffers.iter().position(|b| b.name == self.token.name());
+        let give = token.map(|n| (n, self.token.tensor(id).to_bytes())).into_iter().collect();
+        let numbers = |p: &Place| Numbers {
+            buffer: p.buffer,
+            offset: usize::try_from(p.offset).unwrap_or(usize::MAX),
+            bytes: usize::try_from(p.bytes()).unwrap_or(usize::MAX),
+            dtype: p.dtype.name().to_string(),
+        };
+        let margin = self.contract.logits.filter(|_| chosen);
+        let margin = margin.map(|i| self.place(i).map(numbers)).transpose()?;
+        // without a count all steps are alike
+        let more = self.contract.count.is_some() && self.count < self.steps;
+        Ok(Ask { give, take: vec![self.place(self.contract.next)?.buffer], margin, more })
     }
 }
 
 impl Engine for Device<'_> {
-    fn step(&mut self, id: i64) -> Result<(i64, Option<f64>), Stop> {
+    fn step(&mut self, id: i64, chosen: bool) -> Result<i64, Stop> {
         self.count += 1;
         if let Some(why) = self.token.refuses(id) {
             let text = format!("step {} got the id {id}: {why}", self.count);
             return Err(Stop::Refused(text));
         }
-        let param = self.now.job.buffers.iter().position(|b| b.name == self.token.name());
-        let give = vec![(param.unwrap_or(0), self.token.tensor(id).to_bytes())];
-        let places = [Some(self.contract.next), self.contract.logits];
-        let places: Vec<_> = places.iter().filter_map(|i| self.now.outputs.get((*i)?)).collect();
-        let take: Vec<usize> = places.iter().map(|p| p.buffer).collect();
-        // without a count all steps are alike
-        let more = self.contract.count.is_some() && self.count < self.steps;
+        let ask = self.ask(id, chosen)?;
+        let more = ask.more;
+        self.live.ask(ask).map_err(Stop::Refused)?;
+        // while the device works
         let next = more.then(|| self.ahead.plan(self.count + 1)).transpose()?;
-        let nothing = |_: &str| None;
-        let behind = next.as_ref().map(|p| (p.job.as_ref(), &nothing as Data));
-        self.live.ask(give, &take, behind).map_err(Stop::Refused)?;
+        if let Some(n) = &next {
+            self.live.give(&n.job, &|_| None).map_err(Stop::Refused)?;
+        }
         let answer = self.live.answer(&|_| {});
         let (ns, results) = answer.map_err(|b| broken(self.twin, &self.now, self.contract, b))?;
         self.times.push(ns);
-        let places = [Some(self.contract.next), self.contract.logits];
-        let places = places.iter().filter_map(|i| self.now.outputs.get((*i)?));
-        let mut found = places.zip(&results).map(|(p, bytes)| p.tensor(bytes));
-        let next_id = found.next().flatten().map(|t| t.get_i64(0));
-        let apart = found.next().flatten().as_ref().and_then(gap);
+        let place = self.place(self.contract.next)?;
+        let found = results.first().and_then(|bytes| place.tensor(bytes)).map(|t| t.get_i64(0));
         if let Some(n) = next {
             self.now = n;
         }
-        match next_id {
-            Some(id) => Ok((id, apart)),
-            None => Err(Stop::Refused("the twin gave no token".into())),
-        }
+        found.ok_or_else(|| Stop::Refused("the twin gave no token".into()))
     }
 }
 

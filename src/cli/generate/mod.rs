@@ -75,8 +75,9 @@ enum Stop {
 
 /// What runs a step.
 trait Engine {
-    /// Reads one token; gives the next, and how far the two best logits are apart.
-    fn step(&mut self, id: i64) -> Result<(i64, Option<f64>), Stop>;
+    /// Reads one token; gives the next. Where it is one that was chosen, the two best logits are told
+    /// apart.
+    fn step(&mut self, id: i64, chosen: bool) -> Result<i64, Stop>;
 }
 
 impl From<Lack> for Stop {
@@ -184,7 +185,8 @@ fn generate(common: &Common, args: &Args, s: &Selected, twin: Option<&Twin>) -> 
             let mut d = Device::load(args, s, t, &contract, (ahead, steps))?;
             let mut r = greedy(args, &mut d, prompt, steps)?;
             let load = d.load;
-            let (device, times) = d.finish()?;
+            let (device, times, gap) = d.finish()?;
+            r.gap = gap;
             r.device = Some(OnDevice { device, load, step_ns: median(times) });
             Ok::<Run, Stop>(r)
         })?,
@@ -195,7 +197,9 @@ fn generate(common: &Common, args: &Args, s: &Selected, twin: Option<&Twin>) -> 
                 return Err(Stop::Lack(Lack::File(format!("{text}: {fix}"))));
             }
             let mut model = Model::load(args, &s.graph, contract, &point.env)?;
-            greedy(args, &mut model, prompt, steps)?
+            let mut r = greedy(args, &mut model, prompt, steps)?;
+            r.gap = model.gap;
+            r
         }
     };
     r.text = words.map(|w| w.text(&r.ids)).transpose()?;
@@ -243,6 +247,8 @@ struct Model {
     states: Vec<Tensor>,
     /// Tokens in the caches.
     count: i64,
+    /// The least distance between the two best logits.
+    gap: Option<f64>,
 }
 
 impl Model {
@@ -258,12 +264,12 @@ impl Model {
         let stated = Stated { inputs: vec![], weights: args.weights.clone(), scale: args.scale };
         let weights = stated.weights_of(&all)?.tensors;
         let graph = direct(graph);
-        Ok(Model { graph, contract, token, weights, states, count: 0 })
+        Ok(Model { graph, contract, token, weights, states, count: 0, gap: None })
     }
 }
 
 impl Engine for Model {
-    fn step(&mut self, id: i64) -> Result<(i64, Option<f64>), Stop> {
+    fn step(&mut self, id: i64, chosen: bool) -> Result<i64, Stop> {
         self.count += 1;
         if let Some(why) = self.token.refuses(id) {
             let text = format!("step {} got the id {id}: {why}", self.count);
@@ -286,25 +292,11 @@ impl Engine for Model {
         let mut out = evaluate_owned(&self.graph, &env, inputs, &Options::default())?.outputs;
         self.states = out.split_off(self.contract.results.min(out.len()));
         let next = out.get(self.contract.next).map_or(0, |t| t.get_i64(0));
-        let logits = self.contract.logits.and_then(|i| out.get(i));
-        Ok((next, logits.and_then(gap)))
+        let logits = self.contract.logits.filter(|_| chosen).and_then(|i| out.get(i));
+        let found = logits.and_then(Tensor::margin);
+        self.gap = [self.gap, found].into_iter().flatten().reduce(f64::min);
+        Ok(next)
     }
-}
-
-/// How far the two largest elements are apart; there is no answer where one is NaN.
-fn gap(logits: &Tensor) -> Option<f64> {
-    let (mut best, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-    for x in logits.to_f64s().iter().copied() {
-        if x.is_nan() {
-            return None;
-        }
-        if x > best {
-            (best, second) = (x, best);
-        } else if x > second {
-            second = x;
-        }
-    }
-    Some(best - second).filter(|g| g.is_finite())
 }
 
 fn greedy(args: &Args, model: &mut dyn Engine, prompt: Vec<i64>, steps: i64) -> Result<Run, Stop> {
@@ -325,7 +317,8 @@ fn greedy(args: &Args, model: &mut dyn Engine, prompt: Vec<i64>, steps: i64) -> 
         let read = r.prompt.get(at).copied();
         let Some(id) = read.or_else(|| r.ids.last().copied()) else { return Ok(r) };
         let start = Instant::now();
-        let (next, gap) = model.step(id)?;
+        let chosen = at + 1 >= r.prompt.len();
+        let next = model.step(id, chosen)?;
         let took = start.elapsed();
         at += 1;
         if at == 1 {
@@ -333,14 +326,10 @@ fn greedy(args: &Args, model: &mut dyn Engine, prompt: Vec<i64>, steps: i64) -> 
         }
         *(if read.is_some() { &mut r.reading } else { &mut r.writing }) += took;
         bar.step(at as u64, steps as u64, "tokens");
-        if at < r.prompt.len() {
+        if !chosen {
             continue;
         }
         r.ids.push(next);
-        r.gap = match (r.gap, gap) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
         r.stopped = args.stop.iter().any(|s| i64::from(*s) == next);
         if r.stopped || r.ids.len() >= args.tokens as usize {
             return Ok(r);

@@ -3,8 +3,10 @@
 use std::io::{BufRead, Write};
 
 use super::{Bound, START, Stop, Worker, broken};
-use crate::twin::device;
+use crate::twin::device::{self, Pinned};
 use crate::twin::job::{self, Ask, Job, More, Role, Word};
+use crate::types::dtype::DType;
+use crate::types::value::Tensor;
 
 /// What stays from step to step.
 #[derive(Default)]
@@ -14,6 +16,24 @@ struct Held {
     /// Without the data of its buffers.
     job: Job,
     bound: Bound,
+    /// Numbers that the step before left, not looked at yet.
+    numbers: Option<(usize, Pinned)>,
+    left: Option<DType>,
+    margin: Option<f64>,
+}
+
+impl Held {
+    /// Looks at what the step before left.
+    fn look(&mut self) -> Result<(), Stop> {
+        let (Some(dtype), Some((bytes, p))) = (self.left.take(), &self.numbers) else {
+            return Ok(());
+        };
+        let n = (*bytes as u64 * 8 / dtype.bits().max(1)) as usize;
+        let bytes = p.bytes()?.get(..*bytes).unwrap_or_default();
+        let found = Tensor::from_bytes(dtype, vec![n], bytes).ok().and_then(|t| t.margin());
+        self.margin = [self.margin, found].into_iter().flatten().reduce(f64::min);
+        Ok(())
+    }
 }
 
 impl<W: Write> Worker<'_, W> {
@@ -23,32 +43,13 @@ impl<W: Write> Worker<'_, W> {
         let mut held = Held::default();
         let mut step = 0;
         while let Some(ask) = Ask::read(input)? {
-            self.doing = format!("running step {step}");
-            for (n, bytes) in &ask.give {
-                let b = held.bound.buffers.get(*n);
-                let b = b.ok_or_else(|| broken("bytes for no buffer"))?;
-                self.device.write(&b.memory, START, bytes)?;
-            }
-            let start = self.device.mark()?;
-            self.start(&held.job, &held.bound)?;
-            let end = self.device.mark()?;
-            // while the device works; what was started has its arguments already
-            let taken = ask.next.map_or(Ok(()), |m| self.more(input, &mut held, m));
-            // what a kernel broke shows in whatever call of the driver comes next
-            let doing = std::mem::replace(&mut self.doing, format!("running step {step}"));
-            self.device.wait()?;
-            self.doing = doing;
-            taken?;
-            let ns = self.device.between(&start, &end)?;
-            for n in &ask.take {
-                let b = held.bound.buffers.get(*n);
-                let b = b.ok_or_else(|| broken("no such buffer is wanted"))?;
-                let bytes = self.device.read(&b.memory, START, b.bytes)?;
-                Word::Result { buffer: *n, bytes: bytes.len() }.write(self.out)?;
-                self.out.write_all(&bytes)?;
-            }
+            let ns = self.ask(input, &mut held, ask, step)?;
             Word::Ran(ns).write(self.out)?;
             step += 1;
+        }
+        held.look()?;
+        if let Some(m) = held.margin {
+            Word::Margin(m).write(self.out)?;
         }
         self.doing("looking at what lies around the buffers")?;
         let mut faults = vec![];
@@ -58,8 +59,59 @@ impl<W: Write> Worker<'_, W> {
         Ok(Word::Faults(faults).write(self.out)?)
     }
 
+    /// One step; what the next one needs is taken in, and what the last one left is looked at, while
+    /// the device works.
+    fn ask(
+        &mut self,
+        input: &mut impl BufRead,
+        held: &mut Held,
+        ask: Ask,
+        step: u64,
+    ) -> Result<f64, Stop> {
+        let running = format!("running step {step}");
+        self.doing.clone_from(&running);
+        for (n, bytes) in &ask.give {
+            let b = held.bound.buffers.get(*n).ok_or_else(|| broken("bytes for no buffer"))?;
+            self.device.write(&b.memory, START, bytes)?;
+        }
+        let start = self.device.mark()?;
+        self.start(&held.job, &held.bound)?;
+        let end = self.device.mark()?;
+        held.look()?;
+        let taken = match ask.more {
+            true => self.more(input, held),
+            false => Ok(()),
+        };
+        // what a kernel broke shows in whatever call of the driver comes next
+        let doing = std::mem::replace(&mut self.doing, running);
+        self.device.wait()?;
+        let ns = self.device.between(&start, &end)?;
+        if let Some(m) = ask.margin {
+            let b = held.bound.buffers.get(m.buffer);
+            let b = b.ok_or_else(|| broken("no such buffer is wanted"))?;
+            if held.numbers.as_ref().is_none_or(|(n, _)| *n != m.bytes) {
+                held.numbers = Some((m.bytes, self.device.pinned(m.bytes)?));
+            }
+            if let Some((_, p)) = &mut held.numbers {
+                self.device.read_into(&b.memory, START + m.offset, p)?;
+            }
+            held.left = DType::parse(&m.dtype);
+        }
+        for n in &ask.take {
+            let b = held.bound.buffers.get(*n);
+            let b = b.ok_or_else(|| broken("no such buffer is wanted"))?;
+            let bytes = self.device.read(&b.memory, START, b.bytes)?;
+            Word::Result { buffer: *n, bytes: bytes.len() }.write(self.out)?;
+            self.out.write_all(&bytes)?;
+        }
+        self.doing = doing;
+        taken?;
+        Ok(ns)
+    }
+
     /// Takes in what the next step needs.
-    fn more(&mut self, input: &mut impl BufRead, held: &mut Held, m: More) -> Result<(), Stop> {
+    fn more(&mut self, input: &mut impl BufRead, held: &mut Held) -> Result<(), Stop> {
+        let m = More::read(input)?;
         for i in &m.images {
             held.modules.push(self.module(i)?);
         }
