@@ -491,18 +491,24 @@ impl Tensor {
     /// How far the two largest elements are apart. There is no answer where one is NaN, where there
     /// are no two, or where the distance is not finite.
     pub fn margin(&self) -> Option<f64> {
-        let (mut best, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-        for x in self.to_f64s().iter().copied() {
-            if x.is_nan() {
-                return None;
+        fn of(values: impl Iterator<Item = f64>) -> Option<f64> {
+            let (mut best, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+            for x in values {
+                if x.is_nan() {
+                    return None;
+                }
+                if x > best {
+                    (best, second) = (x, best);
+                } else if x > second {
+                    second = x;
+                }
             }
-            if x > best {
-                (best, second) = (x, best);
-            } else if x > second {
-                second = x;
-            }
+            Some(best - second).filter(|m| m.is_finite())
         }
-        Some(best - second).filter(|m| m.is_finite())
+        match self.data() {
+            Slice::F32(v) => of(v.iter().map(|x| f64::from(*x))),
+            _ => of(self.to_f64s().iter().copied()),
+        }
     }
 
     /// The elements as files hold them: little-endian, row-major; f4e2m1 two to a byte, the
