@@ -377,14 +377,12 @@ impl Ask {
 }
 
 impl More {
-    /// Data go tensor by tensor, so that no more than one is held twice.
-    ///
     /// # Errors
     /// A child that went away.
     pub fn write(&self, w: &mut impl Write) -> io::Result<()> {
         write_head(w, self)?;
         self.images.iter().try_for_each(|i| w.write_all(&i.data))?;
-        self.data.iter().try_for_each(|t| w.write_all(&t.to_bytes()))?;
+        self.data.iter().try_for_each(|t| t.write_to(w))?;
         w.flush()
     }
 
@@ -400,10 +398,7 @@ impl More {
 }
 
 /// Exactly `n` bytes; no more memory is taken than there are bytes.
-///
-/// # Errors
-/// Fewer bytes.
-pub fn take(r: &mut impl Read, n: usize) -> io::Result<Vec<u8>> {
+fn take(r: &mut impl Read, n: usize) -> io::Result<Vec<u8>> {
     let mut out = vec![];
     let got = r.by_ref().take(n as u64).read_to_end(&mut out)?;
     if got == n { Ok(out) } else { Err(io::ErrorKind::UnexpectedEof.into()) }

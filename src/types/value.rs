@@ -511,6 +511,27 @@ impl Tensor {
         }
     }
 
+    /// Writes what [`Tensor::to_bytes`] gives, some of it at a time.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write_to(&self, w: &mut impl std::io::Write) -> std::io::Result<()> {
+        const SOME: usize = 1 << 22;
+        if let Store::Parts(p) = &self.store
+            && self.len == p.parts.iter().map(Tensor::len).sum::<usize>()
+            && p.parts.iter().all(|t| (t.len as u64 * t.dtype.bits()).is_multiple_of(8))
+        {
+            return p.parts.iter().try_for_each(|t| t.write_to(w));
+        }
+        let mut at = 0;
+        while at < self.len {
+            let n = SOME.min(self.len - at);
+            w.write_all(&self.part(vec![n], n, self.at + at).to_bytes())?;
+            at += n;
+        }
+        Ok(())
+    }
+
     /// The elements as files hold them: little-endian, row-major; f4e2m1 two to a byte, the
     /// first in the low nibble.
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -60,6 +60,30 @@ fn bytes_round_trip_for_every_dtype() {
     assert_eq!(f4.to_bytes(), [0xf1, 0x02]);
 }
 
+/// What is written some at a time is what is given at once, longer than a piece of it too, and of
+/// tensors that stand on each other.
+#[test]
+fn bytes_are_written_piece_by_piece() {
+    let written = |t: &Tensor| {
+        let mut out = vec![];
+        t.write_to(&mut out).unwrap();
+        out
+    };
+    for dtype in DType::ALL {
+        let one = |n: i32| {
+            Tensor::from_f64_iter(dtype, vec![3, 5], (0..15).map(|i| f64::from((i + n) % 7)))
+        };
+        for t in [one(0), one(1).slice_block(&[1, 0], &[2, 5]), Tensor::zeros(dtype, vec![0])] {
+            assert_eq!(written(&t), t.to_bytes(), "{dtype}");
+        }
+        let stacked = Tensor::stacked(&[2], vec![one(0), one(3)]).unwrap();
+        assert_eq!(written(&stacked), stacked.to_bytes(), "{dtype}");
+    }
+    let long = (1 << 22) + 3;
+    let t = Tensor::from_i64s(DType::I8, vec![long], (0..long as i64).map(|i| i % 101).collect());
+    assert_eq!(written(&t), t.to_bytes());
+}
+
 #[test]
 fn new_checks_what_it_is_given() {
     let error = |d, shape: &[usize], data| Tensor::new(d, shape.to_vec(), data).unwrap_err();

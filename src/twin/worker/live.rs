@@ -2,11 +2,14 @@
 
 use std::io::{BufRead, Write};
 
-use super::{Bound, START, Stop, Worker, broken};
+use super::{Bound, Fenced, START, Stop, Worker, broken};
 use crate::twin::device::{self, Pinned};
-use crate::twin::job::{self, Ask, Job, More, Role, Word};
+use crate::twin::job::{Ask, Job, More, Role, Word};
 use crate::types::dtype::DType;
 use crate::types::value::Tensor;
+
+/// Bytes that are copied to the device at a time.
+const SOME: usize = 16 << 20;
 
 /// What stays from step to step.
 #[derive(Default)]
@@ -109,6 +112,20 @@ impl<W: Write> Worker<'_, W> {
         Ok(ns)
     }
 
+    /// Copies what comes in to a buffer, some of it at a time.
+    fn upload(&self, input: &mut impl BufRead, to: &Fenced) -> Result<(), Stop> {
+        let mut some = vec![0; SOME.min(to.bytes)];
+        let mut at = 0;
+        while at < to.bytes {
+            some.truncate(to.bytes - at);
+            let part = some.as_mut_slice();
+            input.read_exact(part)?;
+            self.device.write(&to.memory, START + at, part)?;
+            at += part.len();
+        }
+        Ok(())
+    }
+
     /// Takes in what the next step needs.
     fn more(&mut self, input: &mut impl BufRead, held: &mut Held) -> Result<(), Stop> {
         let m = More::read(input)?;
@@ -124,8 +141,10 @@ impl<W: Write> Worker<'_, W> {
             if b.role != Role::Out {
                 self.doing(format!("copying `{}` to the device", b.name))?;
             }
-            let data = if b.role == Role::Out { vec![] } else { job::take(input, b.bytes)? };
-            let fenced = self.fenced(&b, &data)?;
+            let fenced = self.fenced(&b)?;
+            if b.role != Role::Out {
+                self.upload(input, &fenced)?;
+            }
             held.bound.buffers.push(fenced);
             held.job.buffers.push(b);
         }

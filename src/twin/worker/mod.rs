@@ -151,7 +151,9 @@ impl<W: Write> Worker<'_, W> {
     fn bind(&mut self, job: &Job, kernels: &[device::Kernel]) -> Result<Bound, Stop> {
         let mut b = Bound::default();
         for x in &job.buffers {
-            b.buffers.push(self.fenced(x, &x.data)?);
+            let f = self.fenced(x)?;
+            self.device.write(&f.memory, START, &x.data)?;
+            b.buffers.push(f);
         }
         for s in &job.steps {
             let ready = self.ready(s, kernels, &b.buffers)?;
@@ -161,14 +163,13 @@ impl<W: Write> Worker<'_, W> {
     }
 
     /// Memory of a buffer between fences.
-    fn fenced(&self, b: &job::Buffer, data: &[u8]) -> Result<Fenced, Stop> {
+    fn fenced(&self, b: &job::Buffer) -> Result<Fenced, Stop> {
         if b.bytes > MOST_BYTES {
             return Err(broken("a buffer is larger than any memory"));
         }
         let memory = self.device.zeros(b.bytes + 2 * START)?;
         self.device.fill(&memory, 0, START, &[FENCE])?;
         self.device.fill(&memory, START + b.bytes, START, &[FENCE])?;
-        self.device.write(&memory, START, data)?;
         Ok(Fenced { memory, bytes: b.bytes })
     }
 
