@@ -51,7 +51,7 @@ fn embedded() -> String {
     for dir in list("examples/models").iter().filter(|p| p.is_dir()) {
         let files: String = list(&dir.display().to_string())
             .iter()
-            .filter(|p| has_extension(p, &["tf", "json", "md"]))
+            .filter(|p| has_extension(p, &["tf", "json", "md", "cu", "ptx"]))
             .map(|p| entry(&name(p), p))
             .collect();
         write!(models, "({:?}, &[\n{files}]),\n", name(dir)).expect("strings can be written");

@@ -308,27 +308,30 @@ __device__ __forceinline__ void mma(float (&d)[4], uint32_t a0, uint32_t a2, uin
         : "r"(a0), "r"(0), "r"(a2), "r"(0), "r"(b0), "r"(b1));
 }
 
-// Two rows by x, on the tensor cores. A block of 128 elements is cut into four segments of 32. The
-// columns of b are the segments of the one row, then of the other; the rows of a are those of x, twice.
-// A sum over elements is the same in any order, so that each lane takes 16 bytes as they lie. What is
-// wanted of d is where the segments of a row and of x are the same ones.
+// Two rows by x, on the tensor cores. A block of 256 elements is cut into eight segments of 32: they are
+// the columns of b for a row of weights, and the rows of a for x. A sum over elements is the same in any
+// order, so that each lane takes 16 bytes as they lie. What is wanted of d is its diagonal.
 struct Products {
-    float d[2][4] = {};
+    float d[2][2][4] = {};
 
-    __device__ __forceinline__ void add(uint4 w, uint4 x) {
-        mma(d[0], x.x, x.y, w.x, w.y);
-        mma(d[1], x.z, x.w, w.z, w.w);
+    __device__ __forceinline__ void add(int row, uint4 w, uint4 x) {
+        mma(d[row][0], x.x, x.y, w.x, w.y);
+        mma(d[row][1], x.z, x.w, w.z, w.w);
+    }
+    __device__ __forceinline__ float diagonal(int row, int lane) const {
+        const int segment = lane / 4, c = lane % 4;
+        const float v = segment % 2 ? d[row][0][1] + d[row][1][1] : d[row][0][0] + d[row][1][0];
+        return c == segment / 2 ? v : 0.0f;
     }
 
     // The sums of the two rows, in lane 0.
     __device__ __forceinline__ float2 sums(int lane) const {
-        const int segment = lane / 4, c = lane % 4;
-        float v = segment % 2 ? d[0][1] + d[1][1] : d[0][0] + d[1][0];
-        if (c % 2 != segment / 2) v = 0.0f;  // in lanes of segments 0 to 3 alone something is left
-        v += __shfl_xor_sync(0xffffffffu, v, 1);
-        v += __shfl_xor_sync(0xffffffffu, v, 4);
-        v += __shfl_xor_sync(0xffffffffu, v, 8);
-        return make_float2(v, __shfl_sync(0xffffffffu, v, 2));
+        const float a = diagonal(0, lane), b = diagonal(1, lane);
+        // the first half of the warp sums the one row, the second the other
+        float v = (lane < 16 ? a : b) + __shfl_xor_sync(0xffffffffu, lane < 16 ? b : a, 16);
+#pragma unroll
+        for (int i = 8; i > 0; i /= 2) v += __shfl_xor_sync(0xffffffffu, v, i);
+        return make_float2(v, __shfl_sync(0xffffffffu, v, 16));
     }
 };
 
@@ -337,20 +340,35 @@ struct Products {
 template <class W, class Done>
 __device__ __forceinline__ void multiply_rows(Stream<W>& s, int product, const bf16* x, Done done) {
     const uint32_t pairs = s.w.pairs(product), length = s.w.length(product);
-    const uint32_t row = s.lane / 16, part = s.lane % 16;
 #pragma unroll 1
     for (uint32_t pair = Cursor<W>(s.w, product, s.warp).first(); pair < pairs;
          pair += gridDim.x * WARPS) {
         Products p;
 #pragma unroll 1
         for (uint32_t k = 0; k < length; k += CHUNK) {
-            const uint4* ws = (const uint4*)(s.take() + row * (SLOT / 2)) + part;
-            const uint4* xs = (const uint4*)(x + k) + part;
-            const uint32_t blocks = min((uint32_t)CHUNK, length - k) / 128;
+            const uint4* wa = (const uint4*)s.take();
+            const uint4* wb = wa + SLOT / 32;
+            const uint4* xs = (const uint4*)(x + k);
+            const uint32_t n = min((uint32_t)CHUNK, length - k) / 8;
+            if (n % 32 == 0) {
 #pragma unroll 4
-            for (uint32_t i = 0; i < blocks; i++) {
-                const uint4 wv = ws[16 * i], xv = xs[16 * i];
-                p.add(wv, xv);
+                for (uint32_t i = s.lane; i < n; i += 32) {
+                    const uint4 xv = xs[i], av = wa[i], bv = wb[i];
+                    p.add(0, av, xv);
+                    p.add(1, bv, xv);
+                }
+            } else {
+#pragma unroll 1
+                for (uint32_t i = s.lane; i - s.lane < n; i += 32) {
+                    uint4 xv = {}, av = {}, bv = {};
+                    if (i < n) {
+                        xv = xs[i];
+                        av = wa[i];
+                        bv = wb[i];
+                    }
+                    p.add(0, av, xv);
+                    p.add(1, bv, xv);
+                }
             }
             s.release();
         }
@@ -374,11 +392,42 @@ struct Vectors {
     }
 };
 
+// A value that its reader waits for: bf16 above a mark. Words are 0 before.
+constexpr uint32_t MARK = 0x5a17;
+
+__device__ __forceinline__ uint32_t marked(float v) { return (pack(0.0f, v) & 0xffff0000u) | MARK; }
+
+__device__ __forceinline__ void clear(uint32_t* words, uint32_t n) {
+    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < n; i += gridDim.x * THREADS) words[i] = 0;
+}
+
+// Four values when all of them are there.
+__device__ __forceinline__ uint2 wait_for(const uint32_t* words) {
+    uint32_t a, b, c, d;
+    do asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                    : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+                    : "l"(words)
+                    : "memory");
+    while ((((a ^ MARK) | (b ^ MARK) | (c ^ MARK) | (d ^ MARK)) & 0xffffu) != 0);
+    return make_uint2(__byte_perm(a, b, 0x7632), __byte_perm(c, d, 0x7632));
+}
+
+// A vector in global memory, of bf16 or of marked words.
+struct Source {
+    const bf16* values;
+    const uint32_t* words;
+
+    __device__ __forceinline__ uint4 eight(uint32_t i) const {
+        if (!words) return __ldcg((const uint4*)values + i);
+        const uint2 a = wait_for(words + 8 * i), b = wait_for(words + 8 * i + 4);
+        return make_uint4(a.x, a.y, b.x, b.y);
+    }
+};
+
 // x, from global memory.
-__device__ __forceinline__ void load(const Vectors& at, const bf16* from, uint32_t n) {
+__device__ __forceinline__ void load(const Vectors& at, const Source& from, uint32_t n) {
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < n / 8; i += THREADS)
-        ((uint4*)at.x)[i] = __ldcg((const uint4*)from + i);
+    for (uint32_t i = threadIdx.x; i < n / 8; i += THREADS) ((uint4*)at.x)[i] = from.eight(i);
     block_barrier();
 }
 
@@ -397,12 +446,12 @@ __device__ __forceinline__ uint32_t scaled(uint32_t v, float r, uint32_t w) {
 }
 
 // h, from global memory, and x, its RMS norm.
-__device__ __forceinline__ void norm(const Vectors& at, const bf16* from, const bf16* scale, uint32_t n,
+__device__ __forceinline__ void norm(const Vectors& at, const Source& from, const bf16* scale, uint32_t n,
                                      float eps, float* sums) {
     float s = 0.0f;
 #pragma unroll 1
     for (uint32_t i = threadIdx.x; i < n / 8; i += THREADS) {
-        const uint4 v = __ldcg((const uint4*)from + i);
+        const uint4 v = from.eight(i);
         const uint4 w = __ldg((const uint4*)scale + i);
         ((uint4*)at.h)[i] = v;
         ((uint4*)at.scale)[i] = w;
@@ -705,7 +754,8 @@ __device__ __forceinline__ void attend_all(const Attention& a, const Part& part,
 
 struct Buffers {
     const bf16 *h, *scale_attn, *scale_mlp;
-    bf16 *qkv, *mid, *act, *y;  // mid is h after attention
+    bf16 *qkv, *y;
+    uint32_t *mid, *act;  // h after attention, where the launch goes on; what `down` takes
 };
 
 // The products of a launch, w.first to w.end. ATTENDS: QKV and OUT are among them, with attention
@@ -725,31 +775,43 @@ __device__ __forceinline__ void run(const LayerWeights& w, const Buffers& b, con
     Stream<LayerWeights> s(w, smem, rings);
     const Part part(a);
     Trip trip;
+    if (!ATTENDS) {
+        clear(b.act, w.inner);
+        grid_barrier();
+    }
 #pragma unroll 1
     for (int product = w.first; product < w.end; product++) {
-        if (product != w.first) grid_barrier();
+        block_barrier();
         if (ATTENDS && product == OUT) {
+            grid_barrier();
             attend_all(a, part, trip, *sh);
             grid_barrier();
         }
-        if (product == QKV || product == GATE_UP) {
-            const bool first = product == QKV;
-            norm(at, first ? b.h : b.mid, first ? b.scale_attn : b.scale_mlp, w.hidden, a.eps, sums);
-        } else {
-            load(at, product == OUT ? a.o : b.act, w.length(product));
-        }
+        Source from = {product == OUT ? a.o : b.h, nullptr};
+        if (product == DOWN) from.words = b.act;
+        if (ATTENDS && product == GATE_UP) from.words = b.mid;
+        if (product == QKV || product == GATE_UP)
+            norm(at, from, product == QKV ? b.scale_attn : b.scale_mlp, w.hidden, a.eps, sums);
+        else
+            load(at, from, w.length(product));
         if (ATTENDS && product == QKV) {
             trip.start(a, part);
             prefetch(a, part);
-            if (w.end > GATE_UP) prefetch(b.scale_mlp, w.hidden * 2);
             if (blockIdx.x == 0 && threadIdx.x < a.heads) a.count[threadIdx.x] = 0;
+            if (w.end > GATE_UP) {
+                prefetch(b.scale_mlp, w.hidden * 2);
+                clear(b.mid, w.hidden);
+                clear(b.act, w.inner);
+            }
         }
         multiply_rows(s, product, at.x, [&](uint32_t pair, float x, float y) {
             x = round_bf16(x);
             y = round_bf16(y);
             if (product == GATE_UP) {
                 const float silu = round_bf16(x / (1.0f + expf(-x)));
-                b.act[pair] = __float2bfloat16_rn(silu * y);
+                asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(b.act + pair),
+                             "r"(marked(silu * y))
+                             : "memory");
                 return;
             }
             if (product != QKV) {
@@ -757,8 +819,13 @@ __device__ __forceinline__ void run(const LayerWeights& w, const Buffers& b, con
                 x += lo(h);
                 y += hi(h);
             }
-            bf16* to = product == QKV ? b.qkv : product == OUT ? b.mid : b.y;
-            ((uint32_t*)to)[pair] = pack(x, y);
+            if (product == OUT && w.end > GATE_UP) {
+                asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1, %2};" ::"l"(b.mid + 2 * pair),
+                             "r"(marked(x)), "r"(marked(y))
+                             : "memory");
+                return;
+            }
+            ((uint32_t*)(product == QKV ? b.qkv : b.y))[pair] = pack(x, y);
         });
     }
 }
@@ -811,7 +878,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1)
     layer(const bf16* h, const float* cos, const float* sin, bf16* kc, bf16* vc, const bf16* ln_attn,
           const bf16* ln_q, const bf16* ln_k, const bf16* wq, const bf16* wk, const bf16* wv,
           const bf16* wo, const bf16* ln_mlp, const bf16* w_gate, const bf16* w_up, const bf16* w_down,
-          bf16* qkv, float* states, uint32_t* count, bf16* o, bf16* mid, bf16* act, bf16* y,
+          bf16* qkv, float* states, uint32_t* count, bf16* o, uint32_t* mid, uint32_t* act, bf16* y,
           uint32_t hidden, uint32_t inner, uint32_t heads, uint32_t ctx, float eps, float scale) {
     extern __shared__ __align__(128) unsigned char smem[];
     __shared__ Rings rings;
@@ -821,7 +888,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1)
     const LayerWeights w = {wq,     wk,    wv,      wo,        w_gate, w_up, w_down,
                             hidden, inner, queries, heads * D, QKV,    DOWN + 1};
     const Vectors at(smem, hidden, max(hidden, max(inner, queries)));
-    const Buffers b = {h, ln_attn, ln_mlp, qkv, mid, act, y};
+    const Buffers b = {h, ln_attn, ln_mlp, qkv, y, mid, act};
     const Attention a = {ln_q, ln_k, cos, sin, kc, vc, qkv, states, count, o, heads, ctx, eps, scale};
     run<true>(w, b, a, at, smem, rings, &shared, sums);
 }
@@ -846,14 +913,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1)
 
 extern "C" __global__ void __launch_bounds__(BLOCK, 1)
     mlp(const bf16* h, const bf16* ln_mlp, const bf16* w_gate, const bf16* w_up, const bf16* w_down,
-        bf16* act, bf16* y, uint32_t hidden, uint32_t inner, float eps) {
+        uint32_t* act, bf16* y, uint32_t hidden, uint32_t inner, float eps) {
     extern __shared__ __align__(128) unsigned char smem[];
     __shared__ Rings rings;
     __shared__ float sums[WARPS];
     const LayerWeights w = {nullptr, nullptr, nullptr, nullptr, w_gate,  w_up,    w_down,
                             hidden,  inner,   0,       0,       GATE_UP, DOWN + 1};
     const Vectors at(smem, hidden, max(hidden, inner));
-    const Buffers b = {nullptr, nullptr, ln_mlp, nullptr, (bf16*)h, act, y};
+    const Buffers b = {h, nullptr, ln_mlp, nullptr, y, nullptr, act};
     Attention a = {};
     a.eps = eps;
     a.heads = a.ctx = 1;
@@ -879,7 +946,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1)
     } else {
         __syncthreads();
         Stream<HeadWeights> s(w, smem, rings);
-        norm(at, h, ln_out, hidden, eps, sums);
+        norm(at, Source{h, nullptr}, ln_out, hidden, eps, sums);
         multiply_rows(s, 0, at.x, [&](uint32_t pair, float x, float y) {
             logits[2 * pair] = x;
             best.add(x, 2 * pair);

@@ -47,8 +47,8 @@ twin LayerKernels for model::Layer {
         states: out f32[NKV, PARTS, STATE],
         count: out u32[NKV],
         o: out bf16[Q],
-        mid: out bf16[1, H],
-        act: out bf16[F],
+        mid: out u32[H],
+        act: out u32[F],
         y: out bf16[1, H],
         hidden: u32,
         inner: u32,
@@ -89,7 +89,7 @@ twin LayerKernels for model::Layer {
         w_gate: in bf16[F, H],
         w_up: in bf16[F, H],
         w_down: in bf16[H, F],
-        act: out bf16[F],
+        act: out u32[F],
         y: out bf16[1, H],
         hidden: u32,
         inner: u32,
@@ -130,7 +130,7 @@ twin LayerKernels for model::Layer {
     }
 
     func mlp(h) {
-        let act = alloc(bf16[F]);
+        let act = alloc(u32[F]);
         let y = alloc(bf16[1, H]);
         launch feed_forward(h, ln_mlp, w_gate, w_up, w_down, act, y, H, F, EPS)
             grid(SMS) block(THREADS) smem(RINGS + 2 * (max(H, F) + 2 * H)) cooperative;
@@ -142,8 +142,8 @@ twin LayerKernels for model::Layer {
         let states = alloc(f32[NKV, PARTS, STATE]);
         let count = alloc(u32[NKV]);
         let o = alloc(bf16[Q]);
-        let mid = alloc(bf16[1, H]);
-        let act = alloc(bf16[F]);
+        let mid = alloc(u32[H]);
+        let act = alloc(u32[F]);
         let y = alloc(bf16[1, H]);
         launch whole(
             h,
