@@ -90,14 +90,28 @@ fn follow(s: &Session, twin: &str, n: i64) -> (Steps, Env) {
     (steps::steps(p, func, &env).map_err(|d| format!("{d:#?}")).unwrap(), env)
 }
 
+/// The steps of a twin's only function for all sizes of its dim in a range.
+fn follow_over(s: &Session, twin: &str, (lo, hi): (i64, i64)) -> Result<Steps, String> {
+    let p = &s.program;
+    let (_, r) = p.twins().into_iter().find(|(x, _)| *x == twin).unwrap();
+    let (func, _) = p.funcs(r)[0];
+    let dim = *p.dims.values().next().unwrap();
+    let over = (dim, lo, hi);
+    steps::steps_over(p, func, &Env::default(), over).map_err(|d| d[0].message.clone())
+}
+
 fn planned(s: &Session, twin: &str, n: i64) -> Plan {
     let (steps, env) = follow(s, twin, n);
+    plan_of(s, &steps, &env)
+}
+
+fn plan_of(s: &Session, steps: &Steps, env: &Env) -> Plan {
     let g = &steps.graph;
     let params: Vec<Tensor> = g
         .params
         .iter()
         .map(|q| {
-            let shape = g.ty(q.value).shape.iter().map(|e| e.eval(&env).unwrap() as usize);
+            let shape = g.ty(q.value).shape.iter().map(|e| e.eval(env).unwrap() as usize);
             Tensor::zeros(g.ty(q.value).dtype, shape.collect())
         })
         .collect();
@@ -107,7 +121,7 @@ fn planned(s: &Session, twin: &str, n: i64) -> Plan {
             images.insert(l.kernel, ("k.ptx".to_string(), std::sync::Arc::new(b"code".to_vec())));
         }
     }
-    plan(&s.program, &steps, &env, &params, &images).map_err(|d| format!("{d:#?}")).unwrap()
+    plan(&s.program, steps, env, &params, &images).map_err(|d| format!("{d:#?}")).unwrap()
 }
 
 fn launches(p: &Plan) -> Vec<&job::Launch> {
@@ -162,6 +176,34 @@ fn children_weights_windows_and_scalars_become_addresses() {
     assert_eq!(p.job.buffers[p.outputs[1].buffer].role, Role::Inout);
     assert_eq!(p.job.buffers[p.outputs[0].buffer].role, Role::Out);
     assert!(p.job.buffers.iter().filter(|b| b.name == "x").all(|b| b.role == Role::In));
+}
+
+/// What is followed once for many sizes is, at each of them, what is followed there.
+#[test]
+fn steps_over_sizes_are_those_at_each() {
+    let lm = std::fs::read_to_string(
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/lm.tf"),
+    );
+    let (s, lm) = (open(PROGRAM), open(&lm.unwrap()));
+    for (s, twin, range, sizes) in [
+        (&s, "ModelFast", (1, 100), [1, 57, 100]),
+        (&s, "ModelFast", (101, 4096), [101, 102, 4096]),
+        (&lm, "LmRight", (1, 7), [1, 2, 7]),
+        (&lm, "LmRight", (8, 64), [8, 33, 64]),
+    ] {
+        let all = follow_over(s, twin, range).unwrap();
+        for n in sizes {
+            let (_, env) = follow(s, twin, n);
+            let (found, want) = (plan_of(s, &all, &env), planned(s, twin, n));
+            assert_eq!(found.job.steps, want.job.steps, "{twin} at {n}");
+            assert_eq!(found.outputs, want.outputs);
+            let bytes = |p: &Plan| p.job.buffers.iter().map(|b| b.bytes).collect::<Vec<_>>();
+            assert_eq!(bytes(&found), bytes(&want));
+        }
+    }
+    let why = follow_over(&s, "ModelFast", (100, 101)).map(|_| ()).unwrap_err();
+    assert!(why.contains("not the same at all sizes"), "{why}");
+    assert!(follow_over(&lm, "LmRight", (7, 8)).is_err());
 }
 
 /// Each layer's window of the cache stands on the one before: 64 of them take 64 lookups, not 2^64.

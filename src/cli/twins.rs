@@ -22,7 +22,7 @@ use crate::twin::host::{self, Answer, Broken};
 use crate::twin::image;
 use crate::twin::job::{self, DeviceInfo, Fault, FaultKind, Resources, Task};
 use crate::twin::plan::{Images, Plan, plan};
-use crate::types::dim::Env;
+use crate::types::dim::{Env, VarId};
 use crate::types::value::Tensor;
 
 /// A twin's function, with the boundary that it implements.
@@ -99,6 +99,17 @@ impl Twin {
     /// What is wrong with it at these sizes.
     pub fn steps(&self, point: &Point) -> Result<Steps, Lack> {
         steps::steps(&self.session.program, self.func, &point.env).map_err(Lack::Diagnostics)
+    }
+
+    /// The same from the size of a dim in `point` to a last one, where it is the same.
+    ///
+    /// # Errors
+    /// As [`Twin::steps`]; also where the steps differ.
+    pub fn steps_over(&self, point: &Point, over: Option<(VarId, i64)>) -> Result<Steps, Lack> {
+        let first = |(dim, last)| point.env.get(dim).filter(|n| *n < last).map(|n| (dim, n, last));
+        let Some(over) = over.and_then(first) else { return self.steps(point) };
+        let found = steps::steps_over(&self.session.program, self.func, &point.env, over);
+        found.map_err(Lack::Diagnostics)
     }
 
     /// The job at stated sizes, on the tensors of the module's parameters.

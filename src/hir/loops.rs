@@ -59,10 +59,12 @@ impl Elab<'_> {
             });
             return Val::Error;
         };
-        if self.recorder.is_some()
-            && let Some(v) = self.trips((id, &start, &stop, &step), var, &val, body, span)
-        {
-            return v;
+        if self.recorder.is_some() {
+            let v = self.trips((id, &start, &stop, &step), var, &val, body, span);
+            return v.unwrap_or_else(|| {
+                let msg = "the trips of this loop are not the same at all sizes";
+                self.error(Code::UnboundDim, span, msg)
+            });
         }
         let at = self.assigned(&[body]);
         let inits = self.leaves_of(&at);

@@ -57,8 +57,13 @@ impl Elab<'_> {
         if !self.exhaustive(&ranges, lo, hi, &what, value.span, arms) {
             return Val::Error;
         }
-        if let Some(k) = what.as_int() {
-            let i = ranges.iter().position(|(a, b)| *a <= k && k <= *b);
+        if what.as_int().is_some() || self.recorder.is_some() {
+            // the first arm that takes any of the values must take them all
+            let i = ranges.iter().position(|(a, b)| *a <= hi && lo <= *b);
+            if i.and_then(|i| ranges.get(i)).is_some_and(|(a, b)| lo < *a || *b < hi) {
+                let msg = "the arm that is taken is not the same at all sizes";
+                return self.error(Code::UnboundDim, value.span, msg);
+            }
             if let Some((a, b)) = i.and_then(|i| ranges.get(i)) {
                 let name = self.p.sources.text(value.span);
                 self.record_arm(format!("{name} in {a}..={b}"));

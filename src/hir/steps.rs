@@ -15,6 +15,7 @@ use crate::ops::Role;
 use crate::syntax::ast::{self, ItemKind, Mode};
 use crate::types::dim::{Env, Expr, VarId};
 use crate::types::dtype::DType;
+use crate::types::num::Num;
 use crate::types::placement::{Placement, Storage};
 use crate::types::ty::TensorTy;
 
@@ -43,22 +44,26 @@ pub struct Launch {
     pub kernel: ItemRef,
     /// One for each parameter of the kernel.
     pub args: Vec<Arg>,
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    pub cluster: Option<[u32; 3]>,
-    /// Bytes of dynamic shared memory.
-    pub shared: u32,
+    /// `grid`, `block`, `cluster`, `smem`, as far as they are given.
+    pub options: Vec<Numbers>,
     pub cooperative: bool,
     pub span: Span,
     /// The calls it stands in: `step/layer`.
     pub path: String,
 }
 
+/// The numbers of an option of a launch.
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    pub name: String,
+    pub of: Vec<(Expr, Span)>,
+}
+
 /// An argument of a launch.
 #[derive(Clone, Debug)]
 pub enum Arg {
     Tensor { value: ValueId, mode: Mode, map: Option<TensorMap> },
-    Scalar { dtype: DType, value: f64, int: Option<i64> },
+    Scalar { dtype: DType, value: Num },
 }
 
 /// The part of a tensor map that its type says, in logical order.
@@ -103,10 +108,39 @@ const MAX_STEPS: usize = 1 << 16;
 /// # Errors
 /// What is wrong with it at these sizes; what is wrong at any is in [`super::twins::check`].
 pub fn steps(p: &Program, func: ItemRef, sizes: &Env) -> Result<Steps, Vec<Diagnostic>> {
+    follow(p, func, sizes, None)
+}
+
+/// The same for all sizes of a dim from the first to the last: its numbers are left open.
+///
+/// # Errors
+/// As [`steps`]; also where the steps are not the same ones at all these sizes.
+pub fn steps_over(
+    p: &Program,
+    func: ItemRef,
+    sizes: &Env,
+    (dim, first, last): (VarId, i64, i64),
+) -> Result<Steps, Vec<Diagnostic>> {
+    follow(p, func, sizes, Some((dim, first, last)))
+}
+
+fn follow(
+    p: &Program,
+    func: ItemRef,
+    sizes: &Env,
+    over: Option<(VarId, i64, i64)>,
+) -> Result<Steps, Vec<Diagnostic>> {
     let Some(ItemKind::Func(f)) = p.item(func).map(|i| &i.kind) else { return Err(vec![]) };
     let Some((mr, m)) = super::twin_calls::boundary(p, func) else { return Err(vec![]) };
     let mut e = Elab::new(p, Cx::of(func), &f.name.text, f.header);
     start(&mut e, sizes);
+    if let Some((dim, first, last)) = over {
+        e.g.vars.set_bounds(dim, Expr::int(first), Expr::int(last));
+        let mut known = Env::default();
+        let others = p.dims.values().filter(|d| **d != dim);
+        others.for_each(|d| sizes.get(*d).into_iter().for_each(|n| known.set(*d, n)));
+        e.sizes = Some(known);
+    }
     e.recorder = Some(Recorder::default());
     e.twin = super::twin_calls::around(p, func);
     e.cx.instance.module = e.twin;
@@ -357,13 +391,15 @@ impl Elab<'_> {
         }
         let mut args = vec![];
         for (q, (ty, v)) in params.iter().zip(vals) {
-            let Some(a) = self.launch_value(q, ty, v, span) else { return };
+            let Some(a) = launch_value(q, ty, v) else { return };
             args.push(a);
         }
-        let Some(shape) = self.launch_shape(l, span) else { return };
+        let Some(mut options) = self.launch_options_of(l) else { return };
         let nodes = self.g.node_count();
         let path = self.g.scope_path(self.scope);
-        let launch = Launch { kernel, args, span, path, ..shape };
+        let cooperative = options.iter().any(|o| o.name == "cooperative");
+        options.retain(|o| o.name != "cooperative");
+        let launch = Launch { kernel, args, options, cooperative, span, path };
         let Some(rec) = &mut self.recorder else { return };
         if rec.launches.len() >= MAX_STEPS {
             let msg = format!("this function starts more than {MAX_STEPS} kernels");
@@ -373,92 +409,31 @@ impl Elab<'_> {
         rec.launches.push((nodes, launch));
     }
 
-    fn launch_value(
-        &mut self,
-        q: &ast::KernelParam,
-        ty: &ParamType,
-        v: &Val,
-        span: Span,
-    ) -> Option<Arg> {
-        match v {
-            Val::Tensor(value) => {
-                let map = match ty {
-                    ParamType::Map { tile, swizzle, .. } => {
-                        Some(TensorMap { tile: tile.clone(), swizzle: *swizzle })
-                    }
-                    _ => None,
-                };
-                Some(Arg::Tensor { value: *value, mode: q.mode?, map })
-            }
-            Val::Num(n) => {
-                let dtype = ty.written().dtype;
-                let sizes = self.sizes.clone()?;
-                let int = n.as_int().and_then(|e| e.eval(&sizes));
-                let Some(value) = n.eval_f64(&sizes) else {
-                    let shown = n.show(&self.g.vars);
-                    let msg = format!(
-                        "`{}` is `{shown}`, which has no value at these sizes",
-                        q.name.text
-                    );
-                    self.error(Code::BadKernel, span, msg);
-                    return None;
-                };
-                let fits = match (int, dtype) {
-                    (Some(i), DType::U32) => u32::try_from(i).is_ok(),
-                    (Some(i), DType::I32) => i32::try_from(i).is_ok(),
-                    (Some(i), DType::U64) => i >= 0,
-                    (_, DType::F32) => (value as f32).is_finite() || !value.is_finite(),
-                    _ => true,
-                };
-                if !fits {
-                    let msg = format!(
-                        "`{}` is {value} at these sizes, which no {dtype} holds",
-                        q.name.text
-                    );
-                    self.error(Code::BadKernel, span, msg);
-                    return None;
-                }
-                Some(Arg::Scalar { dtype, value, int })
-            }
-            _ => None,
-        }
-    }
-
-    fn launch_shape(&mut self, l: &ast::Launch, span: Span) -> Option<Launch> {
-        let mut out = Launch {
-            kernel: ItemRef { file: 0, module: None, item: 0 },
-            args: vec![],
-            grid: [1; 3],
-            block: [1; 3],
-            cluster: None,
-            shared: 0,
-            cooperative: false,
-            span,
-            path: String::new(),
-        };
+    fn launch_options_of(&mut self, l: &ast::Launch) -> Option<Vec<Numbers>> {
+        let mut out = vec![];
         for o in &l.options {
-            let mut three = [1u32; 3];
-            for (slot, a) in three.iter_mut().zip(&o.args) {
-                let e = self.int_expr(&a.value)?;
-                let n = self.at_sizes(&e);
-                let least = i64::from(o.name.text != "smem");
-                let Some(n) = n.filter(|n| *n >= least).and_then(|n| u32::try_from(n).ok()) else {
-                    let shown = n.map_or(self.g.vars.show(&e), |n| n.to_string());
-                    let msg = format!("`{}` is {shown} at these sizes", o.name.text);
-                    self.error(Code::BadKernel, a.span, msg);
-                    return None;
-                };
-                *slot = n;
+            let mut of = vec![];
+            for a in &o.args {
+                of.push((self.int_expr(&a.value)?, a.span));
             }
-            match o.name.text.as_str() {
-                "grid" => out.grid = three,
-                "block" => out.block = three,
-                "cluster" => out.cluster = Some(three),
-                "smem" => out.shared = three[0],
-                "cooperative" => out.cooperative = true,
-                _ => {}
-            }
+            out.push(Numbers { name: o.name.text.clone(), of });
         }
         Some(out)
+    }
+}
+
+fn launch_value(q: &ast::KernelParam, ty: &ParamType, v: &Val) -> Option<Arg> {
+    match v {
+        Val::Tensor(value) => {
+            let map = match ty {
+                ParamType::Map { tile, swizzle, .. } => {
+                    Some(TensorMap { tile: tile.clone(), swizzle: *swizzle })
+                }
+                _ => None,
+            };
+            Some(Arg::Tensor { value: *value, mode: q.mode?, map })
+        }
+        Val::Num(n) => Some(Arg::Scalar { dtype: ty.written().dtype, value: n.clone() }),
+        _ => None,
     }
 }

@@ -16,6 +16,7 @@ use crate::ops::{EvalCx, OutTy, Role as OpRole, Sub};
 use crate::syntax::ast::{ItemKind, Mode};
 use crate::types::dim::Env;
 use crate::types::dtype::DType;
+use crate::types::num::Num;
 use crate::types::value::Tensor;
 
 /// A job with the places of its results.
@@ -344,8 +345,8 @@ impl Build<'_> {
         let (mut writes, mut reads) = (vec![], vec![]);
         for (q, a) in params.iter().zip(&l.args) {
             args.push(match a {
-                steps::Arg::Scalar { dtype, value, int } => {
-                    Arg::Bytes(scalar(*dtype, *value, *int))
+                steps::Arg::Scalar { dtype, value } => {
+                    Arg::Bytes(self.scalar(&q.name.text, *dtype, value, l.span)?)
                 }
                 steps::Arg::Tensor { value, mode, map } => {
                     let (buffer, offset) = self.address(*value)?;
@@ -360,19 +361,60 @@ impl Build<'_> {
         }
         reads.retain(|b| !writes.contains(b));
         let shown = format!("launch {n}, `{}` in `{}`", name.text, l.path);
+        let [grid, block] = [self.three(l, "grid")?, self.three(l, "block")?];
         self.job.steps.push(Step::Launch(job::Launch {
             kernel,
             args,
-            grid: l.grid,
-            block: l.block,
-            cluster: l.cluster,
-            shared: l.shared,
+            grid: grid.unwrap_or([1; 3]),
+            block: block.unwrap_or([1; 3]),
+            cluster: self.three(l, "cluster")?,
+            shared: self.three(l, "smem")?.map_or(0, |[n, ..]| n),
             cooperative: l.cooperative,
             writes,
             reads,
             shown,
         }));
         Ok(())
+    }
+
+    /// The numbers of an option, at the stated sizes.
+    fn three(&self, l: &steps::Launch, name: &str) -> Res<Option<[u32; 3]>> {
+        let Some(o) = l.options.iter().find(|o| o.name == name) else { return Ok(None) };
+        let mut out = [1u32; 3];
+        for (slot, (e, span)) in out.iter_mut().zip(&o.of) {
+            let n = e.eval(self.sizes);
+            let least = i64::from(name != "smem");
+            let fits = n.filter(|n| *n >= least).and_then(|n| u32::try_from(n).ok());
+            *slot = fits.ok_or_else(|| {
+                let shown = n.map_or_else(|| self.g.vars.show(e), |n| n.to_string());
+                let msg = format!("`{name}` is {shown} at these sizes");
+                Box::new(Diagnostic::new(Code::BadKernel, *span, msg))
+            })?;
+        }
+        Ok(Some(out))
+    }
+
+    /// A scalar argument, at the stated sizes.
+    fn scalar(&self, param: &str, dtype: DType, n: &Num, span: Span) -> Res<Vec<u8>> {
+        let bad = |msg: String| Box::new(Diagnostic::new(Code::BadKernel, span, msg));
+        let int = n.as_int().and_then(|e| e.eval(self.sizes));
+        let value = n.eval_f64(self.sizes).ok_or_else(|| {
+            let shown = n.show(&self.g.vars);
+            bad(format!("`{param}` is `{shown}`, which has no value at these sizes"))
+        })?;
+        let fits = match (int, dtype) {
+            (Some(i), DType::U32) => u32::try_from(i).is_ok(),
+            (Some(i), DType::I32) => i32::try_from(i).is_ok(),
+            (Some(i), DType::U64) => i >= 0,
+            (_, DType::F32) => (value as f32).is_finite() || !value.is_finite(),
+            _ => true,
+        };
+        if !fits {
+            return Err(bad(format!(
+                "`{param}` is {value} at these sizes, which no {dtype} holds"
+            )));
+        }
+        Ok(scalar(dtype, value, int))
     }
 
     /// A kernel writes no input; elaboration has seen that of names, this sees it of views.

@@ -1,87 +1,74 @@
 //! A step run by a twin, its caches on the device.
 
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread::{Scope, available_parallelism};
 use std::time::{Duration, Instant};
 
 use super::contract::Contract;
 use super::{Args, Engine, Stop, Token, at_count};
 use crate::check::inputs::{Bound, wanted};
 use crate::cli::check::given::Stated;
-use crate::cli::common::{Common, Selected};
+use crate::cli::common::Selected;
 use crate::cli::progress::Bar;
 use crate::cli::twins::{self, Given, Twin};
 use crate::eval::Progress;
 use crate::graph::ParamKind;
+use crate::hir::steps::Steps;
 use crate::twin::host::Broken;
 use crate::twin::job::{Ask, FaultKind, Numbers};
 use crate::twin::live::Live;
 use crate::twin::plan::{Images, Place, Plan};
 use crate::types::value::Tensor;
 
-/// Threads that plan the steps to come: following a twin's function takes longer than a fast device
-/// takes to run it. Each reads the program for itself and makes every n-th plan.
-#[derive(Default)]
-pub struct Ahead(Vec<Receiver<Result<Plan, Stop>>>);
+/// The steps of a twin as the count of tokens grows: followed once for as many counts as have the
+/// same ones, which only their numbers tell apart.
+struct Course {
+    images: Images,
+    steps: Option<Steps>,
+    /// The counts that `steps` is for, and where the counts end.
+    first: i64,
+    last: i64,
+    end: i64,
+}
 
-/// Plans that a thread has ready at most.
-const READY: usize = 4;
+impl Course {
+    fn new(end: i64) -> Course {
+        Course { images: Images::new(), steps: None, first: 0, last: 0, end }
+    }
 
-impl Ahead {
-    /// Plans the steps from the second to the last.
-    pub fn start<'s>(
-        scope: &'s Scope<'s, '_>,
-        common: &'s Common,
-        selection: &'s str,
-        steps: i64,
-    ) -> Ahead {
-        let threads = available_parallelism().map_or(1, |n| (n.get() / 2).clamp(1, 4)) as i64;
-        let one = |first: i64| {
-            let (to, plans) = sync_channel(READY);
-            scope.spawn(move || {
-                let mut planner = Planner::open(common, selection);
-                for count in (first..=steps).step_by(threads as usize) {
-                    let plan = match &mut planner {
-                        Ok(p) => p.plan(count),
-                        Err(_) => Err(Stop::Refused("the program changed while it ran".into())),
-                    };
-                    // nobody waits for a plan behind one that failed, or behind the end
-                    if to.send(plan).is_err() {
-                        return;
+    /// What the twin does at a count.
+    ///
+    /// # Errors
+    /// What is wrong with it at this count.
+    fn at(&mut self, twin: &Twin, contract: &Contract, count: i64) -> Result<&Steps, Stop> {
+        let known = self.steps.take().filter(|_| (self.first..=self.last).contains(&count));
+        let steps = match known {
+            Some(s) => s,
+            None => {
+                // as many as before and as many again, at first all
+                let many = if self.last == 0 { self.end } else { 2 * (self.last - self.first + 1) };
+                let mut last = count.saturating_add(many - 1).min(self.end).max(count);
+                loop {
+                    let point = at_count(contract, count);
+                    match twin.steps_over(&point, contract.count.as_ref().map(|c| (c.var, last))) {
+                        Ok(s) => {
+                            (self.first, self.last) = (count, last);
+                            break s;
+                        }
+                        Err(e) if last == count => return Err(e.into()),
+                        Err(_) => last = count + (last - count) / 2,
                     }
                 }
-            });
-            plans
+            }
         };
-        Ahead((2..2 + threads).map(one).collect())
+        Ok(self.steps.insert(steps))
     }
 
-    /// The plan of a step.
-    fn plan(&self, count: i64) -> Result<Plan, Stop> {
-        let n = usize::try_from(count - 2).unwrap_or(0) % self.0.len().max(1);
-        let plan = self.0.get(n).and_then(|r| r.recv().ok());
-        plan.unwrap_or_else(|| Err(Stop::Refused(format!("step {count} has no plan"))))
-    }
-}
-
-struct Planner {
-    twin: Twin,
-    contract: Contract,
-    images: Images,
-}
-
-impl Planner {
-    fn open(common: &Common, selection: &str) -> Result<Planner, String> {
-        let (s, twin) = common.chosen(selection).map_err(|r| r.err)?;
-        let twin = twin.ok_or("it is no twin")?;
-        let contract = Contract::read(&s.graph)?;
-        Ok(Planner { twin, contract, images: Images::new() })
-    }
-
-    fn plan(&mut self, count: i64) -> Result<Plan, Stop> {
-        let point = at_count(&self.contract, count);
-        let s = self.twin.steps(&point)?;
-        Ok(self.twin.job(&s, &[], &mut self.images, &point)?)
+    /// The job at a count, without data.
+    fn plan(&mut self, twin: &Twin, contract: &Contract, count: i64) -> Result<Plan, Stop> {
+        self.at(twin, contract, count)?;
+        let (Some(s), images) = (&self.steps, &mut self.images) else {
+            return Err(Stop::Refused(format!("step {count} has no plan")));
+        };
+        Ok(twin.job(s, &[], images, &at_count(contract, count))?)
     }
 }
 
@@ -91,7 +78,7 @@ pub struct Device<'a> {
     contract: &'a Contract,
     token: Token,
     live: Live,
-    ahead: Ahead,
+    course: Course,
     /// The step that is asked for next.
     now: Plan,
     /// Steps so far, and how many there will be at most.
@@ -112,7 +99,7 @@ impl<'a> Device<'a> {
         s: &Selected,
         twin: &'a Twin,
         contract: &'a Contract,
-        (ahead, steps): (Ahead, i64),
+        steps: i64,
     ) -> Result<Device<'a>, Stop> {
         let start = Instant::now();
         let first = at_count(contract, 1);
@@ -127,25 +114,25 @@ impl<'a> Device<'a> {
             false => Tensor::zeros(w.dtype, w.shape.clone()),
         });
         let bound = Bound { tensors: tensors.collect(), sources: vec![] };
-        let at_first = twin.steps(&first)?;
+        let mut course = Course::new(steps);
+        let at_first = course.at(twin, contract, 1)?;
         if let Some(x) = at_first.prepared.iter().find(|x| !x.graph.dims.is_empty()) {
             let name = at_first.graph.value_name(x.value);
             let text = format!("`{name}` is prepared once, and depends on a dim that grows");
             return Err(Stop::Refused(text));
         }
         let given = Given { stated: &stated, graph: &s.graph, bound: &bound, env: &first.env };
-        let params = twin.params(&at_first, &given)?;
-        let mut images = Images::new();
-        let now = twin.job(&at_first, &[], &mut images, &first)?;
-        let names: Vec<&str> = at_first.graph.params.iter().map(|q| q.name.as_str()).collect();
-        let data = |name: &str| params.get(names.iter().position(|n| *n == name)?).cloned();
+        let params = twin.params(at_first, &given)?;
+        let names: Vec<String> = at_first.graph.params.iter().map(|q| q.name.clone()).collect();
+        let data = |name: &str| params.get(names.iter().position(|n| n == name)?).cloned();
+        let now = course.plan(twin, contract, 1)?;
         let silent = Duration::from_secs(args.timeout);
         let bar = Bar::new();
         let hear = |what: &str| bar.step(0, names.len() as u64, what);
         let live = Live::start(&now.job, &data, silent, &hear);
         let live = live.map_err(|b| broken(twin, &now, contract, b))?;
         let (times, load) = (vec![], start.elapsed());
-        Ok(Device { twin, contract, token, live, ahead, now, count: 0, steps, times, load })
+        Ok(Device { twin, contract, token, live, course, now, count: 0, steps, times, load })
     }
 
     /// What the device is, the times of the steps on it, and how far the two best logits were apart.
@@ -198,7 +185,10 @@ impl Engine for Device<'_> {
         let more = ask.more;
         self.live.ask(ask).map_err(Stop::Refused)?;
         // while the device works
-        let next = more.then(|| self.ahead.plan(self.count + 1)).transpose()?;
+        let next = match more {
+            true => Some(self.course.plan(self.twin, self.contract, self.count + 1)?),
+            false => None,
+        };
         if let Some(n) = &next {
             self.live.give(&n.job, &|_| None).map_err(Stop::Refused)?;
         }

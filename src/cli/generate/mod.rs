@@ -23,7 +23,7 @@ use crate::twin::median;
 use crate::types::dim::Env;
 use crate::types::value::Tensor;
 use contract::{CONTRACT, Contract};
-use device::{Ahead, Device};
+use device::Device;
 use text::Words;
 
 #[derive(clap::Args)]
@@ -129,7 +129,7 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         Err(r) => return r,
     };
     let name = twin.as_ref().map_or_else(|| s.name(), |t| t.name.clone());
-    match generate(common, args, &s, twin.as_ref()) {
+    match generate(args, &s, twin.as_ref()) {
         Ok(r) => {
             let out = if args.json { r.json(&name, args) } else { r.report(&name) };
             Reply { out, err: s.err.clone(), status: 0 }
@@ -150,7 +150,7 @@ fn at_count(contract: &Contract, count: i64) -> Point {
     point
 }
 
-fn generate(common: &Common, args: &Args, s: &Selected, twin: Option<&Twin>) -> Result<Run, Stop> {
+fn generate(args: &Args, s: &Selected, twin: Option<&Twin>) -> Result<Run, Stop> {
     let contract = Contract::read(&s.graph).map_err(|why| {
         Stop::Refused(format!("`{}` is no step of a causal LM: {why}\n{CONTRACT}", s.name()))
     })?;
@@ -177,19 +177,15 @@ fn generate(common: &Common, args: &Args, s: &Selected, twin: Option<&Twin>) -> 
         }
     }
     let mut r = match twin {
-        Some(t) => std::thread::scope(|scope| {
-            let ahead = match contract.count {
-                Some(_) => Ahead::start(scope, common, &args.selection, steps),
-                None => Ahead::default(),
-            };
-            let mut d = Device::load(args, s, t, &contract, (ahead, steps))?;
+        Some(t) => {
+            let mut d = Device::load(args, s, t, &contract, steps)?;
             let mut r = greedy(args, &mut d, prompt, steps)?;
             let load = d.load;
             let (device, times, gap) = d.finish()?;
             r.gap = gap;
             r.device = Some(OnDevice { device, load, step_ns: median(times) });
-            Ok::<Run, Stop>(r)
-        })?,
+            r
+        }
         None => {
             let point = at_count(&contract, steps);
             if let Some(text) = room::lacking(s, &point, false) {
