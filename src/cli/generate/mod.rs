@@ -13,8 +13,8 @@ use super::common::{Common, Reply, Selected};
 use super::progress::Bar;
 use crate::check::inputs::{Wanted, wanted};
 use crate::diag::Diagnostic;
-use crate::eval::{Options, Progress, direct, evaluate_owned};
-use crate::graph::{Graph, ParamKind};
+use crate::eval::{Options, Progress, direct, evaluate_owned, prepared};
+use crate::graph::{Graph, Param, ParamKind};
 use crate::session::Point;
 use crate::types::dim::Env;
 use crate::types::value::Tensor;
@@ -87,13 +87,10 @@ struct Run {
     text: Option<String>,
     /// It ended with an id of `--stop`.
     stopped: bool,
-    first: Duration,
-    /// Of all steps that take a token of the prompt.
-    reading: Duration,
-    /// Of the others.
-    writing: Duration,
-    /// The least distance between the two best logits of a step that chose a token.
-    gap: Option<f64>,
+    /// Of each step; the first ones take the tokens of the prompt.
+    steps: Vec<Duration>,
+    /// For each token that was chosen, how far the two best logits were apart.
+    gaps: Vec<Option<f64>>,
 }
 
 pub fn run(common: &Common, args: &Args) -> Reply {
@@ -164,7 +161,7 @@ struct Model {
     graph: Graph,
     contract: Contract,
     token: Wanted,
-    /// One for each weight, in order.
+    /// One for each weight, in order, and for each value that is prepared from them.
     weights: Vec<Tensor>,
     /// One for each cache, in order.
     states: Vec<Tensor>,
@@ -186,7 +183,24 @@ impl Model {
         let stated = Stated { inputs: vec![], weights: args.weights.clone(), scale: args.scale };
         let weights = stated.weights_of(&all)?.tensors;
         let graph = direct(graph);
-        Ok(Model { graph, contract, token, weights, states, count: 0 })
+        let mut model = Model { graph, contract, token, weights, states, count: 0 };
+        let inputs = model.inputs(model.tensor(0), model.states.clone());
+        let (graph, made) = prepared(&model.graph, env, &inputs)?;
+        model.graph = graph;
+        model.weights.extend(made);
+        Ok(model)
+    }
+
+    /// A tensor for each parameter.
+    fn inputs(&self, token: Tensor, states: Vec<Tensor>) -> Vec<Tensor> {
+        let mut states = states.into_iter();
+        let mut weights = self.weights.iter().cloned();
+        let of = |p: &Param| match p.kind {
+            ParamKind::Arg => Some(token.clone()),
+            ParamKind::Inout => states.next(),
+            ParamKind::Weight { .. } => weights.next(),
+        };
+        self.graph.params.iter().filter_map(of).collect()
     }
 
     /// Why an id is no token.
@@ -217,15 +231,8 @@ impl Model {
             env.set(c.var, self.count);
         }
         // the caches are given away, so that the step changes them in place
-        let mut states = std::mem::take(&mut self.states).into_iter();
-        let mut weights = self.weights.iter().cloned();
-        let token = self.tensor(id);
-        let inputs = self.graph.params.iter().filter_map(|p| match p.kind {
-            ParamKind::Arg => Some(token.clone()),
-            ParamKind::Inout => states.next(),
-            ParamKind::Weight { .. } => weights.next(),
-        });
-        let inputs: Vec<Tensor> = inputs.collect();
+        let states = std::mem::take(&mut self.states);
+        let inputs = self.inputs(self.tensor(id), states);
         let mut out = evaluate_owned(&self.graph, &env, inputs, &Options::default())?.outputs;
         self.states = out.split_off(self.contract.results.min(out.len()));
         let next = out.get(self.contract.next).map_or(0, |t| t.get_i64(0));
@@ -252,37 +259,20 @@ fn gap(logits: &Tensor) -> Option<f64> {
 
 fn greedy(args: &Args, model: &mut Model, prompt: Vec<i64>, steps: i64) -> Result<Run, Stop> {
     let bar = Bar::new();
-    let mut r = Run {
-        prompt,
-        ids: vec![],
-        text: None,
-        stopped: false,
-        first: Duration::ZERO,
-        reading: Duration::ZERO,
-        writing: Duration::ZERO,
-        gap: None,
-    };
-    let mut at = 0;
+    let mut r =
+        Run { prompt, ids: vec![], text: None, stopped: false, steps: vec![], gaps: vec![] };
     loop {
-        let read = r.prompt.get(at).copied();
+        let read = r.prompt.get(r.steps.len()).copied();
         let Some(id) = read.or_else(|| r.ids.last().copied()) else { return Ok(r) };
         let start = Instant::now();
         let (next, gap) = model.step(id)?;
-        let took = start.elapsed();
-        at += 1;
-        if at == 1 {
-            r.first = took;
-        }
-        *(if read.is_some() { &mut r.reading } else { &mut r.writing }) += took;
-        bar.step(at as u64, steps as u64, "tokens");
-        if at < r.prompt.len() {
+        r.steps.push(start.elapsed());
+        bar.step(r.steps.len() as u64, steps as u64, "tokens");
+        if r.steps.len() < r.prompt.len() {
             continue;
         }
         r.ids.push(next);
-        r.gap = match (r.gap, gap) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        r.gaps.push(gap);
         r.stopped = args.stop.iter().any(|s| i64::from(*s) == next);
         if r.stopped || r.ids.len() >= args.tokens as usize {
             return Ok(r);
@@ -302,6 +292,25 @@ impl Run {
         self.ids.len().saturating_sub(1)
     }
 
+    /// The time of all steps that take a token of the prompt.
+    fn reading(&self) -> Duration {
+        self.steps.iter().take(self.prompt.len()).sum()
+    }
+
+    /// The time of the others.
+    fn writing(&self) -> Duration {
+        self.steps.iter().skip(self.prompt.len()).sum()
+    }
+
+    fn first(&self) -> Duration {
+        self.steps.first().copied().unwrap_or_default()
+    }
+
+    /// The least distance between the two best logits of a step that chose a token.
+    fn gap(&self) -> Option<f64> {
+        self.gaps.iter().flatten().copied().reduce(f64::min)
+    }
+
     fn report(&self, name: &str) -> String {
         let ids: Vec<String> = self.ids.iter().map(i64::to_string).collect();
         let mut out = format!("{name}: {} tokens\n", ids.len());
@@ -317,12 +326,12 @@ impl Run {
             let s = if tokens == 1 { "" } else { "s" };
             format!("{tokens} step{s} in {:.3} s{rate}", time.as_secs_f64())
         };
-        out += &format!("prompt: {}", times(self.prompt.len(), self.reading));
-        out += &format!("; the first took {:.3} s\n", self.first.as_secs_f64());
+        out += &format!("prompt: {}", times(self.prompt.len(), self.reading()));
+        out += &format!("; the first took {:.3} s\n", self.first().as_secs_f64());
         if self.written() > 0 {
-            out += &format!("then: {}\n", times(self.written(), self.writing));
+            out += &format!("then: {}\n", times(self.written(), self.writing()));
         }
-        if let Some(g) = self.gap {
+        if let Some(g) = self.gap() {
             out += &format!("the two best logits are {g:.3e} apart or more\n");
         }
         out
@@ -337,12 +346,14 @@ impl Run {
             "ids": self.ids,
             "text": self.text,
             "stopped": self.stopped,
-            "first_step_s": self.first.as_secs_f64(),
-            "prompt_s": self.reading.as_secs_f64(),
-            "prompt_tokens_per_s": rate(self.prompt.len(), self.reading),
-            "generate_s": self.writing.as_secs_f64(),
-            "generate_tokens_per_s": rate(self.written(), self.writing),
-            "least_gap": self.gap,
+            "first_step_s": self.first().as_secs_f64(),
+            "prompt_s": self.reading().as_secs_f64(),
+            "prompt_tokens_per_s": rate(self.prompt.len(), self.reading()),
+            "generate_s": self.writing().as_secs_f64(),
+            "generate_tokens_per_s": rate(self.written(), self.writing()),
+            "step_s": self.steps.iter().map(Duration::as_secs_f64).collect::<Vec<f64>>(),
+            "least_gap": self.gap(),
+            "gaps": self.gaps,
         });
         format!("{doc:#}\n")
     }
