@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use tilefoundry::cli::Disk;
-use tilefoundry::eval::{Options, direct, evaluate_owned, shape_of};
+use tilefoundry::eval::{Options, direct, evaluate_owned, prepared, shape_of};
 use tilefoundry::graph::{Graph, ParamKind, ValueId};
 use tilefoundry::hir::load::Settings;
 use tilefoundry::session::{MemorySources, Selection, Session, Targets};
@@ -370,4 +370,56 @@ fn windows_of_windows_mean_the_same_in_their_buffer() {
         assert_eq!(a.len(), b.len());
         assert!(a.iter().zip(&b).all(|(a, b)| a.bit_equal(b)), "{name}");
     }
+}
+
+/// Prepared values of weights, of each other, and one that depends on a dim.
+const PREPARED: &str = "\
+dim n in 1..=8;
+
+module M {
+    target \"nvidia.h200_sxm\";
+    weight w: f32[4] from \"w\";
+    prepare twice: f32[4] = w * 2.0;
+    prepare more: f32[4] = twice + 1.0;
+    prepare pos: f32[n] = cast(arange(n, dtype = i32), f32);
+
+    entry func step(x: f32[4]) -> (f32[4], f32[]) {
+        (x * more + twice, sum(pos, dim = 0))
+    }
+}
+";
+
+#[test]
+fn prepared_values_are_made_once_and_then_given() {
+    let sources = MemorySources::one("p.tf", PREPARED);
+    let s = Session::open(&sources, "p.tf", &[], Targets::default());
+    let f = s.select(&Selection::parse("p.tf:M.step")).unwrap();
+    let g = s.compile(f).graph.clone();
+    let g = g.unwrap_or_else(|| panic!("{:?}", s.diagnostics_of(f)));
+    let row = |values: [f64; 4]| Tensor::from_f64_iter(DType::F32, vec![4], values);
+    let (w, x) = (row([1.0, 2.0, 3.0, -4.0]), row([1.0, 10.0, 100.0, 1000.0]));
+    let of = |g: &Graph, rows, more: &[Tensor]| {
+        let mut env = Env::default();
+        env.set(g.dims[0], rows);
+        let given = g.params.iter().take(2).map(|p| if p.name == "w" { &w } else { &x });
+        let inputs: Vec<Tensor> = given.chain(more).cloned().collect();
+        (env, inputs)
+    };
+    let (env, inputs) = of(&g, 1, &[]);
+    let (rest, made) = prepared(&g, &env, &inputs).unwrap();
+    let names: Vec<&str> = rest.params[2..].iter().map(|p| p.name.as_str()).collect();
+    assert_eq!((g.params.len(), names.len(), made.len()), (2, 2, 2));
+    for (name, t) in names.iter().zip(&made) {
+        let want = if *name == "twice" { [2.0, 4.0, 6.0, -8.0] } else { [3.0, 5.0, 7.0, -7.0] };
+        assert_eq!(t.to_f64s().to_vec(), want, "{name}");
+    }
+    // a row of `x * more + twice` and a sum of positions, which is made at each size
+    let run = |rows, more: &[Tensor]| {
+        let (env, inputs) = of(&rest, rows, more);
+        let out = evaluate_owned(&rest, &env, inputs, &Options::default()).unwrap().outputs;
+        (out[0].to_f64s().to_vec(), out[1].get_f64(0))
+    };
+    assert_eq!(run(3, &made), (vec![5.0, 54.0, 706.0, -7008.0], 3.0));
+    let ones = [row([1.0; 4]), row([1.0; 4])];
+    assert_eq!(run(5, &ones), (vec![2.0, 11.0, 101.0, 1001.0], 10.0));
 }

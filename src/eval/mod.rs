@@ -14,6 +14,7 @@ mod fused;
 mod group;
 mod node;
 mod plan;
+mod prepared;
 mod run;
 mod tile_run;
 mod tiles;
@@ -27,6 +28,7 @@ use crate::types::dtype::DType;
 use crate::types::value::Tensor;
 
 pub use direct::direct;
+pub use prepared::prepared;
 
 /// How to evaluate.
 #[derive(Clone, Default)]

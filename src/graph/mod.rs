@@ -171,6 +171,8 @@ pub struct Graph {
     pub outputs: Vec<Output>,
     pub root: RegionId,
     pub hints: Vec<Hint>,
+    /// Values of the root that are computed once per load.
+    pub prepared: Vec<ValueId>,
     /// Statements that could not be proved and hold at the sizes they are checked at.
     pub assumed: Vec<(Span, String)>,
     flow: DiGraph<Node, ValueId>,
@@ -195,6 +197,7 @@ impl Graph {
             outputs: vec![],
             root: RegionId(0),
             hints: vec![],
+            prepared: vec![],
             assumed: vec![],
             flow: DiGraph::new(),
             values: vec![],

@@ -113,6 +113,7 @@ impl Elab<'_> {
         self.hints = hints;
         if let (Val::Tensor(t), true) = (&v, hoist) {
             self.weights.insert(id, *t);
+            self.g.prepared.push(*t);
             let slot = self.g.value_mut(*t);
             slot.name.get_or_insert_with(|| name.text.clone());
         }

@@ -17,8 +17,8 @@ pub struct Answer {
     /// The bytes of each result buffer, by its number.
     pub results: Vec<(usize, Vec<u8>)>,
     pub times: Option<Times>,
-    /// Of a loop: the least distance of the two largest numbers.
-    pub margin: Option<f64>,
+    /// Of a loop: the distances of the two largest numbers.
+    pub margins: Vec<Option<f64>>,
 }
 
 /// Why a device gave no answer.
@@ -170,7 +170,7 @@ impl Process {
             Word::Faults(f) => out.faults = f,
             Word::Result { buffer, .. } => out.results.push((buffer, bytes)),
             Word::Times(t) => out.times = Some(t),
-            Word::Margin(m) => out.margin = Some(m),
+            Word::Margins(m) => out.margins = m,
             Word::Ran(ns) => return Ok(Some(End::Step(ns))),
             Word::Done => return Ok(Some(End::Done)),
             Word::NoDriver(why) => return Err(Broken::NoDevice(why)),

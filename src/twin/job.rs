@@ -155,7 +155,7 @@ pub struct Ask {
     pub give: Vec<(usize, Vec<u8>)>,
     /// Buffers whose bytes are wanted after them.
     pub take: Vec<usize>,
-    /// Numbers whose two largest are told apart; the end of the loop tells the least distance.
+    /// Numbers whose two largest are told apart; the end of the loop tells the distances.
     pub margin: Option<Numbers>,
     /// A [`More`] follows, for the next step. Without it the steps are the same again.
     pub more: bool,
@@ -209,8 +209,8 @@ pub enum Word {
     Times(Times),
     /// A step ran: nanoseconds on the device from its first launch to its last.
     Ran(f64),
-    /// The least distance of the two largest numbers of a step.
-    Margin(f64),
+    /// How far the two largest numbers were apart, for each ask that wanted it.
+    Margins(Vec<Option<f64>>),
     Done,
 }
 

@@ -166,7 +166,8 @@ pub struct Live {
 pub struct Ended {
     /// Writes outside of buffers, each with the buffer's name.
     pub faults: Vec<(String, Fault)>,
-    pub margin: Option<f64>,
+    /// One for each ask that wanted it.
+    pub margins: Vec<Option<f64>>,
 }
 
 impl Live {
@@ -247,7 +248,7 @@ impl Live {
         while self.process.hear(&mut self.said, &|_| {})?.is_none() {}
         let named = |f: &Fault| (self.held.of(f.buffer).0.to_string(), f.clone());
         let faults = self.said.faults.iter().map(named).collect();
-        Ok(Ended { faults, margin: self.said.margin })
+        Ok(Ended { faults, margins: self.said.margins })
     }
 }
 

@@ -57,6 +57,15 @@ pub fn elements(shape: &[usize]) -> Option<usize> {
     shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d))
 }
 
+/// As `vec!`, which knows only of the primitive types that their zeros are pages that the system
+/// gives as they are, and takes no memory for before they are written.
+fn repeated<T: bytemuck::Zeroable + bytemuck::NoUninit>(x: T, n: usize) -> Vec<T> {
+    match bytemuck::bytes_of(&x).iter().all(|b| *b == 0) {
+        true => bytemuck::zeroed_vec(n),
+        false => vec![x; n],
+    }
+}
+
 /// Bytes that somebody else owns, such as a mapped file. They never change.
 pub type Bytes = dyn AsRef<[u8]> + Send + Sync;
 
@@ -197,8 +206,8 @@ impl Tensor {
         let data = match one {
             Data::F64(v) => Data::F64(vec![v[0]; n]),
             Data::F32(v) => Data::F32(vec![v[0]; n]),
-            Data::F16(v) => Data::F16(vec![v[0]; n]),
-            Data::Bf16(v) => Data::Bf16(vec![v[0]; n]),
+            Data::F16(v) => Data::F16(repeated(v[0], n)),
+            Data::Bf16(v) => Data::Bf16(repeated(v[0], n)),
             Data::Bits8(v) => Data::Bits8(vec![v[0]; n]),
             Data::I64(v) => Data::I64(vec![v[0]; n]),
             Data::I32(v) => Data::I32(vec![v[0]; n]),

@@ -135,11 +135,12 @@ impl<'a> Device<'a> {
         Ok(Device { twin, contract, token, live, course, now, count: 0, steps, times, load })
     }
 
-    /// What the device is, the times of the steps on it, and how far the two best logits were apart.
+    /// What the device is, the times of the steps on it, and how far the two best logits were apart
+    /// in each that chose a token.
     ///
     /// # Errors
     /// A write outside of a buffer; a device that is gone.
-    pub fn finish(self) -> Result<(String, Vec<f64>, Option<f64>), Stop> {
+    pub fn finish(self) -> Result<(String, Vec<f64>, Vec<Option<f64>>), Stop> {
         let device = twins::device(self.live.device());
         let ended =
             self.live.finish().map_err(|b| broken(self.twin, &self.now, self.contract, b))?;
@@ -148,7 +149,7 @@ impl<'a> Device<'a> {
                 "FAIL `{name}`: {} B were written outside, the first at byte {}: `check` names the launch",
                 f.count, f.first
             ))),
-            None => Ok((device, self.times, ended.margin)),
+            None => Ok((device, self.times, ended.margins)),
         }
     }
 

@@ -16,8 +16,8 @@ use super::twins::Twin;
 use crate::analysis::units;
 use crate::check::inputs::{Wanted, wanted};
 use crate::diag::Diagnostic;
-use crate::eval::{Options, Progress, direct, evaluate_owned};
-use crate::graph::{Graph, ParamKind};
+use crate::eval::{Options, Progress, direct, evaluate_owned, prepared};
+use crate::graph::{Graph, Param, ParamKind};
 use crate::session::Point;
 use crate::twin::median;
 use crate::types::dim::Env;
@@ -103,13 +103,10 @@ struct Run {
     text: Option<String>,
     /// It ended with an id of `--stop`.
     stopped: bool,
-    first: Duration,
-    /// Of all steps that take a token of the prompt.
-    reading: Duration,
-    /// Of the others.
-    writing: Duration,
-    /// The least distance between the two best logits of a step that chose a token.
-    gap: Option<f64>,
+    /// Of each step; the first ones take the tokens of the prompt.
+    steps: Vec<Duration>,
+    /// For each token that was chosen, how far the two best logits were apart.
+    gaps: Vec<Option<f64>>,
     device: Option<OnDevice>,
 }
 
@@ -119,8 +116,8 @@ struct OnDevice {
     device: String,
     /// Until it had the weights.
     load: Duration,
-    /// Nanoseconds of a step from its first launch to its last, the median.
-    step_ns: f64,
+    /// Nanoseconds of each step from its first launch to its last.
+    steps: Vec<f64>,
 }
 
 pub fn run(common: &Common, args: &Args) -> Reply {
@@ -181,9 +178,9 @@ fn generate(args: &Args, s: &Selected, twin: Option<&Twin>) -> Result<Run, Stop>
             let mut d = Device::load(args, s, t, &contract, steps)?;
             let mut r = greedy(args, &mut d, prompt, steps)?;
             let load = d.load;
-            let (device, times, gap) = d.finish()?;
-            r.gap = gap;
-            r.device = Some(OnDevice { device, load, step_ns: median(times) });
+            let (device, steps, gaps) = d.finish()?;
+            r.gaps = gaps;
+            r.device = Some(OnDevice { device, load, steps });
             r
         }
         None => {
@@ -194,7 +191,7 @@ fn generate(args: &Args, s: &Selected, twin: Option<&Twin>) -> Result<Run, Stop>
             }
             let mut model = Model::load(args, &s.graph, contract, &point.env)?;
             let mut r = greedy(args, &mut model, prompt, steps)?;
-            r.gap = model.gap;
+            r.gaps = model.gaps;
             r
         }
     };
@@ -237,14 +234,14 @@ struct Model {
     graph: Graph,
     contract: Contract,
     token: Token,
-    /// One for each weight, in order.
+    /// One for each weight, in order, and for each value that is prepared from them.
     weights: Vec<Tensor>,
     /// One for each cache, in order.
     states: Vec<Tensor>,
     /// Tokens in the caches.
     count: i64,
-    /// The least distance between the two best logits.
-    gap: Option<f64>,
+    /// Of each step that chose a token.
+    gaps: Vec<Option<f64>>,
 }
 
 impl Model {
@@ -260,7 +257,25 @@ impl Model {
         let stated = Stated { inputs: vec![], weights: args.weights.clone(), scale: args.scale };
         let weights = stated.weights_of(&all)?.tensors;
         let graph = direct(graph);
-        Ok(Model { graph, contract, token, weights, states, count: 0, gap: None })
+        let (count, gaps) = (0, vec![]);
+        let mut model = Model { graph, contract, token, weights, states, count, gaps };
+        let inputs = model.inputs(model.token.tensor(0), model.states.clone());
+        let (graph, made) = prepared(&model.graph, env, &inputs)?;
+        model.graph = graph;
+        model.weights.extend(made);
+        Ok(model)
+    }
+
+    /// A tensor for each parameter.
+    fn inputs(&self, token: Tensor, states: Vec<Tensor>) -> Vec<Tensor> {
+        let mut states = states.into_iter();
+        let mut weights = self.weights.iter().cloned();
+        let of = |p: &Param| match p.kind {
+            ParamKind::Arg => Some(token.clone()),
+            ParamKind::Inout => states.next(),
+            ParamKind::Weight { .. } => weights.next(),
+        };
+        self.graph.params.iter().filter_map(of).collect()
     }
 }
 
@@ -276,21 +291,15 @@ impl Engine for Model {
             env.set(c.var, self.count);
         }
         // the caches are given away, so that the step changes them in place
-        let mut states = std::mem::take(&mut self.states).into_iter();
-        let mut weights = self.weights.iter().cloned();
-        let token = self.token.tensor(id);
-        let inputs = self.graph.params.iter().filter_map(|p| match p.kind {
-            ParamKind::Arg => Some(token.clone()),
-            ParamKind::Inout => states.next(),
-            ParamKind::Weight { .. } => weights.next(),
-        });
-        let inputs: Vec<Tensor> = inputs.collect();
+        let states = std::mem::take(&mut self.states);
+        let inputs = self.inputs(self.token.tensor(id), states);
         let mut out = evaluate_owned(&self.graph, &env, inputs, &Options::default())?.outputs;
         self.states = out.split_off(self.contract.results.min(out.len()));
         let next = out.get(self.contract.next).map_or(0, |t| t.get_i64(0));
-        let logits = self.contract.logits.filter(|_| chosen).and_then(|i| out.get(i));
-        let found = logits.and_then(Tensor::margin);
-        self.gap = [self.gap, found].into_iter().flatten().reduce(f64::min);
+        if chosen {
+            let logits = self.contract.logits.and_then(|i| out.get(i));
+            self.gaps.push(logits.and_then(Tensor::margin));
+        }
         Ok(next)
     }
 }
@@ -302,26 +311,18 @@ fn greedy(args: &Args, model: &mut dyn Engine, prompt: Vec<i64>, steps: i64) -> 
         ids: vec![],
         text: None,
         stopped: false,
-        first: Duration::ZERO,
-        reading: Duration::ZERO,
-        writing: Duration::ZERO,
-        gap: None,
+        steps: vec![],
+        gaps: vec![],
         device: None,
     };
-    let mut at = 0;
     loop {
-        let read = r.prompt.get(at).copied();
+        let read = r.prompt.get(r.steps.len()).copied();
         let Some(id) = read.or_else(|| r.ids.last().copied()) else { return Ok(r) };
+        let chosen = r.steps.len() + 1 >= r.prompt.len();
         let start = Instant::now();
-        let chosen = at + 1 >= r.prompt.len();
         let next = model.step(id, chosen)?;
-        let took = start.elapsed();
-        at += 1;
-        if at == 1 {
-            r.first = took;
-        }
-        *(if read.is_some() { &mut r.reading } else { &mut r.writing }) += took;
-        bar.step(at as u64, steps as u64, "tokens");
+        r.steps.push(start.elapsed());
+        bar.step(r.steps.len() as u64, steps as u64, "tokens");
         if !chosen {
             continue;
         }
@@ -345,6 +346,25 @@ impl Run {
         self.ids.len().saturating_sub(1)
     }
 
+    /// The time of all steps that take a token of the prompt.
+    fn reading(&self) -> Duration {
+        self.steps.iter().take(self.prompt.len()).sum()
+    }
+
+    /// The time of the others.
+    fn writing(&self) -> Duration {
+        self.steps.iter().skip(self.prompt.len()).sum()
+    }
+
+    fn first(&self) -> Duration {
+        self.steps.first().copied().unwrap_or_default()
+    }
+
+    /// The least distance between the two best logits of a step that chose a token.
+    fn gap(&self) -> Option<f64> {
+        self.gaps.iter().flatten().copied().reduce(f64::min)
+    }
+
     fn report(&self, name: &str) -> String {
         let ids: Vec<String> = self.ids.iter().map(i64::to_string).collect();
         let on = self.device.as_ref().map_or(String::new(), |d| format!(" on {}", d.device));
@@ -361,21 +381,21 @@ impl Run {
             let s = if tokens == 1 { "" } else { "s" };
             format!("{tokens} step{s} in {:.3} s{rate}", time.as_secs_f64())
         };
-        out += &format!("prompt: {}", times(self.prompt.len(), self.reading));
-        out += &format!("; the first took {:.3} s\n", self.first.as_secs_f64());
+        out += &format!("prompt: {}", times(self.prompt.len(), self.reading()));
+        out += &format!("; the first took {:.3} s\n", self.first().as_secs_f64());
         if self.written() > 0 {
-            out += &format!("then: {}\n", times(self.written(), self.writing));
+            out += &format!("then: {}\n", times(self.written(), self.writing()));
         }
         if let Some(d) = &self.device {
             out += &format!(
                 "device: {} a step (median) from its first launch to its last, {:.1} steps/s; it had \
                  the weights after {:.3} s\n",
-                units::time(d.step_ns * 1000.0),
-                1e9 / d.step_ns,
+                units::time(median(d.steps.clone()) * 1000.0),
+                1e9 / median(d.steps.clone()),
                 d.load.as_secs_f64()
             );
         }
-        if let Some(g) = self.gap {
+        if let Some(g) = self.gap() {
             out += &format!("the two best logits are {g:.3e} apart or more\n");
         }
         out
@@ -390,16 +410,19 @@ impl Run {
             "ids": self.ids,
             "text": self.text,
             "stopped": self.stopped,
-            "first_step_s": self.first.as_secs_f64(),
-            "prompt_s": self.reading.as_secs_f64(),
-            "prompt_tokens_per_s": rate(self.prompt.len(), self.reading),
-            "generate_s": self.writing.as_secs_f64(),
-            "generate_tokens_per_s": rate(self.written(), self.writing),
-            "least_gap": self.gap,
+            "first_step_s": self.first().as_secs_f64(),
+            "prompt_s": self.reading().as_secs_f64(),
+            "prompt_tokens_per_s": rate(self.prompt.len(), self.reading()),
+            "generate_s": self.writing().as_secs_f64(),
+            "generate_tokens_per_s": rate(self.written(), self.writing()),
+            "step_s": self.steps.iter().map(Duration::as_secs_f64).collect::<Vec<f64>>(),
+            "least_gap": self.gap(),
+            "gaps": self.gaps,
             "device": self.device.as_ref().map(|d| json!({
                 "name": d.device,
                 "load_s": d.load.as_secs_f64(),
-                "step_ns": d.step_ns,
+                "step_ns": median(d.steps.clone()),
+                "steps_ns": d.steps,
             })),
         });
         format!("{doc:#}\n")

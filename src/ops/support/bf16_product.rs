@@ -18,8 +18,9 @@ use crate::types::convert::bf16_of_f32;
 pub const FEW: usize = 3;
 /// Lanes of a sum over the inner extent.
 const LANES: usize = 64;
-/// Columns that a thread takes at a time.
-const COLUMNS: usize = 512;
+/// Columns that a thread takes at a time, where each lies in one piece, and where their elements lie
+/// side by side.
+const COLUMNS: [usize; 2] = [64, 512];
 
 #[inline(always)]
 fn widen(x: bf16) -> f32 {
@@ -36,17 +37,18 @@ pub fn few_rows(a: Mat<bf16>, b: Mat<bf16>, out: &mut [f32]) -> bool {
     out.fill(0.0);
     let left: Vec<f32> =
         (0..m * k).map(|i| a.at(i / k.max(1), i % k.max(1)).map_or(0.0, |x| widen(*x))).collect();
+    let columns = COLUMNS[usize::from(b.row_stride != 1)];
     for (row, x) in out.chunks_mut(n).zip(left.chunks(k.max(1))) {
         let part = |(c, o): (usize, &mut [f32])| {
-            let first = c * COLUMNS;
+            let first = c * columns;
             pulp::Arch::new().dispatch(|| match b.row_stride == 1 {
                 true => dots(x, b, first, o),
                 false => rows(x, b, first, o),
             });
         };
         match spread(n.saturating_mul(k)) {
-            true => row.par_chunks_mut(COLUMNS).enumerate().for_each(part),
-            false => row.chunks_mut(COLUMNS).enumerate().for_each(part),
+            true => row.par_chunks_mut(columns).enumerate().for_each(part),
+            false => row.chunks_mut(columns).enumerate().for_each(part),
         }
     }
     true

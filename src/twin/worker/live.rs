@@ -22,7 +22,7 @@ struct Held {
     /// Numbers that the step before left, not looked at yet.
     numbers: Option<(usize, Pinned)>,
     left: Option<DType>,
-    margin: Option<f64>,
+    margins: Vec<Option<f64>>,
 }
 
 impl Held {
@@ -34,7 +34,7 @@ impl Held {
         let n = (*bytes as u64 * 8 / dtype.bits().max(1)) as usize;
         let bytes = p.bytes()?.get(..*bytes).unwrap_or_default();
         let found = Tensor::from_bytes(dtype, vec![n], bytes).ok().and_then(|t| t.margin());
-        self.margin = [self.margin, found].into_iter().flatten().reduce(f64::min);
+        self.margins.push(found);
         Ok(())
     }
 }
@@ -51,9 +51,7 @@ impl<W: Write> Worker<'_, W> {
             step += 1;
         }
         held.look()?;
-        if let Some(m) = held.margin {
-            Word::Margin(m).write(self.out)?;
-        }
+        Word::Margins(held.margins.clone()).write(self.out)?;
         self.doing("looking at what lies around the buffers")?;
         let mut faults = vec![];
         for n in 0..held.bound.buffers.len() {
