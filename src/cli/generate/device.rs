@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::contract::Contract;
-use super::{Args, Engine, Stop, Token, at_count};
+use super::{Args, Engine, OnDevice, Stop, Token, at_count};
 use crate::check::inputs::{Bound, wanted};
 use crate::cli::check::given::Stated;
 use crate::cli::common::Selected;
@@ -85,8 +85,8 @@ pub struct Device<'a> {
     count: i64,
     steps: i64,
     /// Nanoseconds on the device of each step.
-    pub times: Vec<f64>,
-    pub load: Duration,
+    times: Vec<f64>,
+    load: Duration,
 }
 
 impl<'a> Device<'a> {
@@ -140,7 +140,7 @@ impl<'a> Device<'a> {
     ///
     /// # Errors
     /// A write outside of a buffer; a device that is gone.
-    pub fn finish(self) -> Result<(String, Vec<f64>, Vec<Option<f64>>), Stop> {
+    pub fn finish(self) -> Result<(OnDevice, Vec<Option<f64>>), Stop> {
         let device = twins::device(self.live.device());
         let ended =
             self.live.finish().map_err(|b| broken(self.twin, &self.now, self.contract, b))?;
@@ -149,7 +149,10 @@ impl<'a> Device<'a> {
                 "FAIL `{name}`: {} B were written outside, the first at byte {}: `check` names the launch",
                 f.count, f.first
             ))),
-            None => Ok((device, self.times, ended.margins)),
+            None => {
+                let on = OnDevice { device, load: self.load, steps: self.times };
+                Ok((on, ended.margins))
+            }
         }
     }
 

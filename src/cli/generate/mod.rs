@@ -177,10 +177,8 @@ fn generate(args: &Args, s: &Selected, twin: Option<&Twin>) -> Result<Run, Stop>
         Some(t) => {
             let mut d = Device::load(args, s, t, &contract, steps)?;
             let mut r = greedy(args, &mut d, prompt, steps)?;
-            let load = d.load;
-            let (device, steps, gaps) = d.finish()?;
-            r.gaps = gaps;
-            r.device = Some(OnDevice { device, load, steps });
+            let (on, gaps) = d.finish()?;
+            (r.device, r.gaps) = (Some(on), gaps);
             r
         }
         None => {
