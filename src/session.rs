@@ -686,7 +686,7 @@ mod tests {
     #[test]
     fn settings_reach_imported_files() {
         let model = "config cfg = \"c.json\";\nconst N = 2;\nconst M = N + cfg.n;\n";
-        let root = "use \"m.tf\" as model;\nconst N = 1;\nfunc f(x: f32[model::M, N]) -> f32[model::M, N] { x }\n";
+        let root = "use \"m.tf\" as model;\nuse \"m.tf\" as again;\nconst N = 1;\nfunc f(x: f32[model::M, N]) -> f32[model::M, N] { x }\n";
         let all =
             [("a.tf", root), ("m.tf", model), ("c.json", "{\"n\": 4}"), ("e.json", "{\"n\": 9}")];
         let all = all.map(|(n, t)| (n.to_string(), t.as_bytes().to_vec()));
@@ -714,8 +714,16 @@ mod tests {
             "const `modle::N`: there is no import `modle`: did you mean `model`?"
         );
         assert_eq!(wrong("model::K"), "the file has no const `model::K`: it has `N`, `M`");
+        let twice = shape(&[("model::N", "1"), ("again::N", "2")], &[]);
+        let said = "const `again::N` is given twice: `model::N` is the same one";
+        assert_eq!(twice, (vec![5, 1], vec![said.to_string()]));
+        let configs = shape(&[], &[("model::cfg", "e.json"), ("again::cfg", "c.json")]).1.join("");
+        assert_eq!(configs, "config `again::cfg` is given twice: `model::cfg` is the same one");
+        assert_eq!(wrong("M"), "the file has no const `M`: did you mean `again::M`?");
         let configs = shape(&[], &[("cfg", "e.json")]).1.join("");
-        assert_eq!(configs, "the file has no config `cfg`: it has none");
+        assert_eq!(configs, "the file has no config `cfg`: did you mean `again::cfg`?");
+        let configs = shape(&[], &[("gfc", "e.json")]).1.join("");
+        assert_eq!(configs, "the file has no config `gfc`: it has none");
     }
 
     #[test]

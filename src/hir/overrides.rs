@@ -14,15 +14,12 @@ use crate::types::num::{Float, Num};
 pub(super) fn apply(p: &mut Program, overrides: &[(String, String)]) -> Vec<String> {
     let mut wrong = vec![];
     let mut good = vec![];
-    for (i, (name, text)) in overrides.iter().enumerate() {
-        if overrides.iter().take(i).any(|(n, _)| n == name) {
-            wrong.push(format!("const `{name}` is given twice"));
-            continue;
-        }
-        let (file, own) = match place(&p.files, name) {
+    let mut seen = vec![];
+    for (name, text) in overrides {
+        let (file, own) = match new_place(&p.files, "const", name, &mut seen) {
             Ok(at) => at,
             Err(text) => {
-                wrong.push(format!("const `{name}`: {text}"));
+                wrong.push(text);
                 continue;
             }
         };
@@ -30,7 +27,8 @@ pub(super) fn apply(p: &mut Program, overrides: &[(String, String)]) -> Vec<Stri
         let consts = items(&p.files, file, is_const);
         let Some((_, item, span)) = consts.iter().find(|(n, _, _)| *n == own) else {
             let names: Vec<&str> = consts.iter().map(|c| c.0).collect();
-            wrong.push(unknown("const", name, own, &names));
+            let other = elsewhere(&p.files, file, own, is_const);
+            wrong.push(unknown("const", name, own, &names, other));
             continue;
         };
         // what the const is now says which kind of value it takes
@@ -74,6 +72,27 @@ fn place<'n>(files: &[FileInfo], name: &'n str) -> Result<(usize, &'n str), Stri
     Ok((file, rest))
 }
 
+/// The same of a name that no other before it stands for; `seen` has those with their names.
+///
+/// # Errors
+/// A sentence for an alias that no import has, and for what is given twice.
+fn new_place<'n>(
+    files: &[FileInfo],
+    kind: &str,
+    name: &'n str,
+    seen: &mut Vec<((usize, &'n str), &'n str)>,
+) -> Result<(usize, &'n str), String> {
+    let at = place(files, name).map_err(|text| format!("{kind} `{name}`: {text}"))?;
+    match seen.iter().find(|(x, _)| *x == at) {
+        Some((_, n)) if *n == name => Err(format!("{kind} `{name}` is given twice")),
+        Some((_, n)) => Err(format!("{kind} `{name}` is given twice: `{n}` is the same one")),
+        None => {
+            seen.push((at, name));
+            Ok(at)
+        }
+    }
+}
+
 /// Items of a file and of its modules, by name.
 fn items(
     files: &[FileInfo],
@@ -101,16 +120,12 @@ pub(super) fn configs<'g>(
     files: &[FileInfo],
     given: &'g [(String, String)],
 ) -> (Vec<(usize, &'g str, &'g str)>, Vec<String>) {
-    let (mut good, mut wrong) = (vec![], vec![]);
-    for (i, (name, path)) in given.iter().enumerate() {
-        if given.iter().take(i).any(|(n, _)| n == name) {
-            wrong.push(format!("config `{name}` is given twice"));
-            continue;
-        }
-        let (file, own) = match place(files, name) {
+    let (mut good, mut wrong, mut seen) = (vec![], vec![], vec![]);
+    for (name, path) in given {
+        let (file, own) = match new_place(files, "config", name, &mut seen) {
             Ok(at) => at,
             Err(text) => {
-                wrong.push(format!("config `{name}`: {text}"));
+                wrong.push(text);
                 continue;
             }
         };
@@ -118,15 +133,45 @@ pub(super) fn configs<'g>(
         let names: Vec<&str> = items(files, file, is_config).iter().map(|c| c.0).collect();
         match names.contains(&own) {
             true => good.push((file, own, path.as_str())),
-            false => wrong.push(unknown("config", name, own, &names)),
+            false => {
+                let other = elsewhere(files, file, own, is_config);
+                wrong.push(unknown("config", name, own, &names, other));
+            }
         }
     }
     (good, wrong)
 }
 
-fn unknown(kind: &str, name: &str, own: &str, names: &[&str]) -> String {
-    let rest = match did_you_mean(own, names.iter().copied()) {
-        Some(m) => format!("did you mean `{m}`?"),
+/// The shortest name of an item that a file does not have and one that it imports has.
+fn elsewhere(
+    files: &[FileInfo],
+    file: usize,
+    own: &str,
+    wanted: impl Fn(&ast::ItemKind) -> bool + Copy,
+) -> Option<String> {
+    let mut all = vec![(file, String::new())];
+    let mut at = 0;
+    while let Some((f, before)) = all.get(at).cloned() {
+        if items(files, f, wanted).iter().any(|c| c.0 == own) {
+            return Some(before + own);
+        }
+        for (alias, d) in files.get(f).into_iter().flat_map(|f| &f.names) {
+            if let Decl::File(n) = d
+                && !all.iter().any(|(x, _)| x == n)
+            {
+                all.push((*n, format!("{before}{alias}::")));
+            }
+        }
+        at += 1;
+    }
+    None
+}
+
+fn unknown(kind: &str, name: &str, own: &str, names: &[&str], other: Option<String>) -> String {
+    let before = name.strip_suffix(own).unwrap_or_default();
+    let near = || did_you_mean(own, names.iter().copied()).map(str::to_string);
+    let rest = match other.or_else(near) {
+        Some(m) => format!("did you mean `{before}{m}`?"),
         None if names.is_empty() => "it has none".into(),
         None => format!("it has `{}`", names.join("`, `")),
     };
