@@ -74,6 +74,7 @@ same() {
 for prompt in 3 5,0,96; do
     same tests/kernels/lm.tf Lm LmRight --prompt $prompt --tokens 62
 done
+same tests/kernels/lm.tf Lm LmLate --prompt 3 --tokens 8
 same tests/kernels/lm.tf Lm LmWritesPast --prompt 3 --tokens 8
 expect "loop writes past" 1 'FAIL `c`: 128 B were written outside' \
     generate tests/kernels/lm.tf:LmWritesPast --prompt 3 --tokens 64

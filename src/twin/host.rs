@@ -140,6 +140,11 @@ impl Process {
         }
     }
 
+    /// What it is taken to do until it says something else.
+    pub fn doing(&mut self, what: String) {
+        self.doing = what;
+    }
+
     /// Nothing more is sent.
     pub fn close(&mut self) {
         self.to = None;

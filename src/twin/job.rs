@@ -148,6 +148,9 @@ pub struct Measure {
     pub graph: bool,
 }
 
+/// What a process does in a step of a loop, before the number of the step.
+pub const RUNNING: &str = "running step ";
+
 /// One step of a loop. It runs the steps that came before it as a [`More`]; the first one runs none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ask {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::host::{Answer, Broken, End, Message, Process};
-use super::job::{Arg, Ask, Buffer, DeviceInfo, Fault, Job, Kernel, More, Role, Step, Task};
+use super::job::{
+    Arg, Ask, Buffer, DeviceInfo, Fault, Job, Kernel, More, RUNNING, Role, Step, Task,
+};
 use crate::types::value::Tensor;
 
 /// Gives the tensor of a parameter.
@@ -69,7 +71,7 @@ impl Held {
                     scratch += 1;
                     self.scratch.get(scratch - 1).copied()
                 }
-                _ => self.params.iter().copied().find(|n| self.of(*n).0 == b.name),
+                _ => self.param(&b.name),
             };
             let had = found.map(|n| self.of(n).1);
             out.push(match (found, had) {
@@ -105,6 +107,16 @@ impl Held {
             });
         }
         Ok(out)
+    }
+
+    /// Whether a job has parameters that are not held.
+    fn lacks(&self, job: &Job) -> bool {
+        let given = |b: &&Buffer| b.role != Role::Out;
+        job.buffers.iter().filter(given).any(|b| self.param(&b.name).is_none())
+    }
+
+    fn param(&self, name: &str) -> Option<usize> {
+        self.params.iter().copied().find(|n| self.of(*n).0 == name)
     }
 
     fn of(&self, n: usize) -> (&str, usize) {
@@ -160,6 +172,8 @@ pub struct Live {
     now: Places,
     next: Places,
     said: Answer,
+    /// Steps so far.
+    asked: u64,
 }
 
 /// What a loop's end tells.
@@ -184,7 +198,7 @@ impl Live {
         let process = Process::start(silent)?;
         process.send(Message::Job(Arc::new(Job { task: Task::Live, ..Job::default() })));
         let (held, said) = (Held::default(), Answer::default());
-        let mut live = Live { process, held, now: vec![], next: vec![], said };
+        let mut live = Live { process, held, now: vec![], next: vec![], said, asked: 0 };
         live.process.send(Message::Ask(Box::new(Ask { more: true, ..Ask::default() })));
         let refused = |why| Broken::Failed { doing: "preparing the first step".into(), why };
         live.give(job, data).map_err(refused)?;
@@ -203,8 +217,15 @@ impl Live {
         for n in given.chain(&mut ask.take).chain(margin) {
             *n = at(&self.now, *n)?;
         }
+        self.asked += 1;
+        self.process.doing(format!("{RUNNING}{}", self.asked));
         self.process.send(Message::Ask(Box::new(ask)));
         Ok(())
+    }
+
+    /// Whether a job has parameters that no step had so far.
+    pub fn lacks(&self, job: &Job) -> bool {
+        self.held.lacks(job)
     }
 
     /// Gives the next step.
@@ -413,6 +434,24 @@ mod tests {
                 prop_assert!(again.steps.is_empty() && again.buffers.is_empty());
             }
         }
+    }
+
+    /// An arm of `match` may be the first that has a weight.
+    #[test]
+    fn a_parameter_may_come_late() {
+        let mut held = Held::default();
+        let first = job(&[], &[1, 2], false);
+        assert!(held.lacks(&first));
+        held.more(&first, &data).unwrap();
+        assert!(!held.lacks(&first));
+        let mut second = job(&[], &[1, 2, 3], false);
+        assert!(!held.lacks(&second));
+        second.buffers[1].name = "w2".into();
+        assert!(held.lacks(&second));
+        let (more, _) = held.more(&second, &data).unwrap();
+        let names: Vec<&str> = more.buffers.iter().map(|b| b.name.as_str()).collect();
+        assert_eq!((names, more.data.len()), (vec!["w2", "t"], 1));
+        assert!(!held.lacks(&second) && !held.lacks(&first));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A toy language model for loops over a twin, in whole numbers that f32 holds exactly: whatever the
 //! order of the sums, evaluator and device give the same tokens. `LmRight` has arms, temporaries that
-//! grow and a buffer that is prepared; the other twins have one known fault each. The kernels are in
-//! lm.cu.
+//! grow and a buffer that is prepared, `LmLate` a buffer that its first steps do not have; the other twins
+//! have one known fault each. The kernels are in lm.cu.
 
 const V = 97;       // tokens
 const H = 24;       // features of a token
@@ -63,6 +63,41 @@ twin LmRight for Lm {
         let logits = alloc(f32[1, V]);
         let next = alloc(i32[1]);
         launch head(seen, table, logits, next, V, H) grid(1) block(128);
+        (next, logits)
+    }
+}
+
+/// What it prepares for itself is met by steps from the fourth on only.
+twin LmLate for Lm {
+    prepare again: f32[V, H] = mixed();
+
+    extern kernel append(token: in i32[1], table: in f32[V, H], row: out f32[1, H], h: u32)
+        from "lm.ptx" entry "append";
+    extern kernel few(c: in f32[MAX, H], seen: out f32[1, H], n: u32, h: u32)
+        from "lm.ptx" entry "few";
+    extern kernel head(
+        seen: in f32[1, H],
+        table: in f32[V, H],
+        logits: out f32[1, V],
+        next: out i32[1],
+        v: u32,
+        h: u32,
+    ) from "lm.ptx" entry "head";
+
+    func step(token, inout c) {
+        let seen = alloc(f32[1, H]);
+        let logits = alloc(f32[1, V]);
+        let next = alloc(i32[1]);
+        launch append(token, table, c[ctx - 1..ctx], H) grid(1) block(32);
+        launch few(c, seen, ctx, H) grid(1) block(32);
+        match ctx {
+            1..=3 => {
+                launch head(seen, table, logits, next, V, H) grid(1) block(128);
+            },
+            4..=64 => {
+                launch head(seen, again, logits, next, V, H) grid(1) block(128);
+            },
+        }
         (next, logits)
     }
 }

@@ -13,7 +13,7 @@ use crate::eval::Progress;
 use crate::graph::ParamKind;
 use crate::hir::steps::Steps;
 use crate::twin::host::Broken;
-use crate::twin::job::{Ask, FaultKind, Numbers};
+use crate::twin::job::{Ask, FaultKind, Job, Numbers, RUNNING};
 use crate::twin::live::Live;
 use crate::twin::plan::{Images, Place, Plan};
 use crate::types::value::Tensor;
@@ -38,7 +38,7 @@ impl Course {
     ///
     /// # Errors
     /// What is wrong with it at this count.
-    fn at(&mut self, twin: &Twin, contract: &Contract, count: i64) -> Result<&Steps, Stop> {
+    fn at(&mut self, source: &Source, count: i64) -> Result<&Steps, Stop> {
         let known = self.steps.take().filter(|_| (self.first..=self.last).contains(&count));
         let steps = match known {
             Some(s) => s,
@@ -47,8 +47,9 @@ impl Course {
                 let many = if self.last == 0 { self.end } else { 2 * (self.last - self.first + 1) };
                 let mut last = count.saturating_add(many - 1).min(self.end).max(count);
                 loop {
-                    let point = at_count(contract, count);
-                    match twin.steps_over(&point, contract.count.as_ref().map(|c| (c.var, last))) {
+                    let point = at_count(source.contract, count);
+                    let over = source.contract.count.as_ref().map(|c| (c.var, last));
+                    match source.twin.steps_over(&point, over) {
                         Ok(s) => {
                             (self.first, self.last) = (count, last);
                             break s;
@@ -63,24 +64,81 @@ impl Course {
     }
 
     /// The job at a count, without data.
-    fn plan(&mut self, twin: &Twin, contract: &Contract, count: i64) -> Result<Plan, Stop> {
-        self.at(twin, contract, count)?;
+    fn plan(&mut self, source: &Source, count: i64) -> Result<Plan, Stop> {
+        self.at(source, count)?;
         let (Some(s), images) = (&self.steps, &mut self.images) else {
             return Err(Stop::Refused(format!("step {count} has no plan")));
         };
-        Ok(twin.job(s, &[], images, &at_count(contract, count))?)
+        Ok(source.twin.job(s, &[], images, &at_count(source.contract, count))?)
     }
+}
+
+/// What gives the tensors of a twin's parameters.
+struct Source<'a> {
+    args: &'a Args,
+    module: &'a Selected,
+    twin: &'a Twin,
+    contract: &'a Contract,
+}
+
+impl Source<'_> {
+    /// A tensor for each parameter that the twin has at a step, by its name.
+    fn params(&self, steps: &Steps, count: i64) -> Result<Vec<(String, Tensor)>, Stop> {
+        let point = at_count(self.contract, count);
+        let all = wanted(&self.module.graph, &point.env)?;
+        let is_weight = |k: &ParamKind| matches!(k, ParamKind::Weight { .. });
+        let weights: Vec<_> = all.iter().filter(|w| is_weight(&w.kind)).cloned().collect();
+        let (weights_of, scale) = (self.args.weights.clone(), self.args.scale);
+        let stated = Stated { inputs: vec![], weights: weights_of, scale };
+        let mut given = stated.weights_of(&weights)?.tensors.into_iter();
+        let tensors = all.iter().map(|w| match is_weight(&w.kind) {
+            true => given.next().unwrap_or_else(|| Tensor::zeros(w.dtype, vec![])),
+            false => Tensor::zeros(w.dtype, w.shape.clone()),
+        });
+        let bound = Bound { tensors: tensors.collect(), sources: vec![] };
+        if let Some(x) = steps.prepared.iter().find(|x| !x.graph.dims.is_empty()) {
+            let name = steps.graph.value_name(x.value);
+            let text = format!("`{name}` is prepared once, and depends on a dim that grows");
+            return Err(Stop::Refused(text));
+        }
+        let graph = &self.module.graph;
+        let given = Given { stated: &stated, graph, bound: &bound, env: &point.env };
+        let tensors = self.twin.params(steps, &given)?;
+        Ok(steps.graph.params.iter().map(|q| q.name.clone()).zip(tensors).collect())
+    }
+
+    fn broken(&self, now: &Plan, b: Broken) -> Stop {
+        let (doing, why) = match b {
+            Broken::NoDevice(why) | Broken::NoProcess(why) => {
+                return Stop::NoDevice(format!("{why}\n{}", twins::checked(now)));
+            }
+            Broken::Failed { doing, why } => (doing, why),
+        };
+        let text = format!("FAIL {doing}: {why}");
+        let Some(step) = doing.strip_prefix(RUNNING) else { return Stop::Refused(text) };
+        let count = self.contract.count.as_ref();
+        let dim = count.map_or(String::new(), |c| format!(" with `--dim {}={step}`", c.name));
+        Stop::Refused(format!(
+            "{text}\n`check` of `{}`{dim} waits after each launch and names the one that failed",
+            self.twin.name
+        ))
+    }
+}
+
+fn by_name(params: &[(String, Tensor)]) -> impl Fn(&str) -> Option<Tensor> {
+    |name| params.iter().find(|(n, _)| n == name).map(|(_, t)| t.clone())
 }
 
 /// A twin's step on a device.
 pub struct Device<'a> {
-    twin: &'a Twin,
-    contract: &'a Contract,
+    source: Source<'a>,
     token: Token,
     live: Live,
     course: Course,
     /// The step that is asked for next.
     now: Plan,
+    /// Why there is no step behind the last one.
+    none: Option<Stop>,
     /// Steps so far, and how many there will be at most.
     count: i64,
     steps: i64,
@@ -95,44 +153,27 @@ impl<'a> Device<'a> {
     /// # Errors
     /// Weights or images that are missing, what the twin refuses, no device.
     pub fn load(
-        args: &Args,
-        s: &Selected,
+        args: &'a Args,
+        s: &'a Selected,
         twin: &'a Twin,
         contract: &'a Contract,
         steps: i64,
     ) -> Result<Device<'a>, Stop> {
         let start = Instant::now();
         let first = at_count(contract, 1);
-        let all = wanted(&s.graph, &first.env)?;
-        let token = Token::of(&all, contract)?;
-        let is_weight = |k: &ParamKind| matches!(k, ParamKind::Weight { .. });
-        let weights: Vec<_> = all.iter().filter(|w| is_weight(&w.kind)).cloned().collect();
-        let stated = Stated { inputs: vec![], weights: args.weights.clone(), scale: args.scale };
-        let mut given = stated.weights_of(&weights)?.tensors.into_iter();
-        let tensors = all.iter().map(|w| match is_weight(&w.kind) {
-            true => given.next().unwrap_or_else(|| Tensor::zeros(w.dtype, vec![])),
-            false => Tensor::zeros(w.dtype, w.shape.clone()),
-        });
-        let bound = Bound { tensors: tensors.collect(), sources: vec![] };
+        let token = Token::of(&wanted(&s.graph, &first.env)?, contract)?;
+        let source = Source { args, module: s, twin, contract };
         let mut course = Course::new(steps);
-        let at_first = course.at(twin, contract, 1)?;
-        if let Some(x) = at_first.prepared.iter().find(|x| !x.graph.dims.is_empty()) {
-            let name = at_first.graph.value_name(x.value);
-            let text = format!("`{name}` is prepared once, and depends on a dim that grows");
-            return Err(Stop::Refused(text));
-        }
-        let given = Given { stated: &stated, graph: &s.graph, bound: &bound, env: &first.env };
-        let params = twin.params(at_first, &given)?;
-        let names: Vec<String> = at_first.graph.params.iter().map(|q| q.name.clone()).collect();
-        let data = |name: &str| params.get(names.iter().position(|n| n == name)?).cloned();
-        let now = course.plan(twin, contract, 1)?;
+        let params = source.params(course.at(&source, 1)?, 1)?;
+        let now = course.plan(&source, 1)?;
         let silent = Duration::from_secs(args.timeout);
         let bar = Bar::new();
-        let hear = |what: &str| bar.step(0, names.len() as u64, what);
-        let live = Live::start(&now.job, &data, silent, &hear);
-        let live = live.map_err(|b| broken(twin, &now, contract, b))?;
+        let hear = |what: &str| bar.step(0, params.len() as u64, what);
+        let live = Live::start(&now.job, &by_name(&params), silent, &hear);
+        let live = live.map_err(|b| source.broken(&now, b))?;
         let (times, load) = (vec![], start.elapsed());
-        Ok(Device { twin, contract, token, live, course, now, count: 0, steps, times, load })
+        let (none, count) = (None, 0);
+        Ok(Device { source, token, live, course, now, none, count, steps, times, load })
     }
 
     /// What the device is, the times of the steps on it, and how far the two best logits were apart
@@ -142,8 +183,7 @@ impl<'a> Device<'a> {
     /// A write outside of a buffer; a device that is gone.
     pub fn finish(self) -> Result<(OnDevice, Vec<Option<f64>>), Stop> {
         let device = twins::device(self.live.device());
-        let ended =
-            self.live.finish().map_err(|b| broken(self.twin, &self.now, self.contract, b))?;
+        let ended = self.live.finish().map_err(|b| self.source.broken(&self.now, b))?;
         match ended.faults.iter().find(|(_, f)| f.kind == FaultKind::Outside) {
             Some((name, f)) => Err(Stop::Refused(format!(
                 "FAIL `{name}`: {} B were written outside, the first at byte {}: `check` names the launch",
@@ -170,16 +210,45 @@ impl<'a> Device<'a> {
             bytes: usize::try_from(p.bytes()).unwrap_or(usize::MAX),
             dtype: p.dtype.name().to_string(),
         };
-        let margin = self.contract.logits.filter(|_| chosen);
+        let margin = self.source.contract.logits.filter(|_| chosen);
         let margin = margin.map(|i| self.place(i).map(numbers)).transpose()?;
         // without a count all steps are alike
-        let more = self.contract.count.is_some() && self.count < self.steps;
-        Ok(Ask { give, take: vec![self.place(self.contract.next)?.buffer], margin, more })
+        let more = self.source.contract.count.is_some() && self.count < self.steps;
+        Ok(Ask { give, take: vec![self.place(self.source.contract.next)?.buffer], margin, more })
+    }
+
+    /// Gives the step behind the one that runs. Why there is none is told where it would run: the
+    /// loop may end before.
+    fn give(&mut self) -> Result<Option<Plan>, Stop> {
+        let count = self.count + 1;
+        let plan = self.course.plan(&self.source, count);
+        let plan = plan.and_then(|p| Ok((self.late(&p.job, count)?, p)));
+        let (params, next) = match plan {
+            Ok((params, p)) => (params, Some(p)),
+            Err(why) => {
+                self.none = Some(why);
+                (vec![], None)
+            }
+        };
+        let job = &next.as_ref().unwrap_or(&self.now).job;
+        self.live.give(job, &by_name(&params)).map_err(Stop::Refused)?;
+        Ok(next)
+    }
+
+    /// The tensors of a step that has parameters which those before it did not have.
+    fn late(&mut self, job: &Job, count: i64) -> Result<Vec<(String, Tensor)>, Stop> {
+        match self.live.lacks(job) {
+            true => self.source.params(self.course.at(&self.source, count)?, count),
+            false => Ok(vec![]),
+        }
     }
 }
 
 impl Engine for Device<'_> {
     fn step(&mut self, id: i64, chosen: bool) -> Result<i64, Stop> {
+        if let Some(why) = self.none.take() {
+            return Err(why);
+        }
         self.count += 1;
         if let Some(why) = self.token.refuses(id) {
             let text = format!("step {} got the id {id}: {why}", self.count);
@@ -189,40 +258,15 @@ impl Engine for Device<'_> {
         let more = ask.more;
         self.live.ask(ask).map_err(Stop::Refused)?;
         // while the device works
-        let next = match more {
-            true => Some(self.course.plan(self.twin, self.contract, self.count + 1)?),
-            false => None,
-        };
-        if let Some(n) = &next {
-            self.live.give(&n.job, &|_| None).map_err(Stop::Refused)?;
-        }
+        let next = if more { self.give()? } else { None };
         let answer = self.live.answer(&|_| {});
-        let (ns, results) = answer.map_err(|b| broken(self.twin, &self.now, self.contract, b))?;
+        let (ns, results) = answer.map_err(|b| self.source.broken(&self.now, b))?;
         self.times.push(ns);
-        let place = self.place(self.contract.next)?;
+        let place = self.place(self.source.contract.next)?;
         let found = results.first().and_then(|bytes| place.tensor(bytes)).map(|t| t.get_i64(0));
         if let Some(n) = next {
             self.now = n;
         }
         found.ok_or_else(|| Stop::Refused("the twin gave no token".into()))
-    }
-}
-
-fn broken(twin: &Twin, now: &Plan, contract: &Contract, b: Broken) -> Stop {
-    match b {
-        Broken::NoDevice(why) | Broken::NoProcess(why) => {
-            Stop::NoDevice(format!("{why}\n{}", twins::checked(now)))
-        }
-        Broken::Failed { doing, why } => {
-            let dim = contract
-                .count
-                .as_ref()
-                .map_or(String::new(), |c| format!(" with `--dim {}=..`", c.name));
-            Stop::Refused(format!(
-                "FAIL {doing}: {why}\n`check` of `{}`{dim} waits after each launch and names the one that \
-                 failed",
-                twin.name
-            ))
-        }
     }
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, Write};
 
 use super::{Bound, Fenced, START, Stop, Worker, broken};
 use crate::twin::device::{self, Pinned};
-use crate::twin::job::{Ask, Job, More, Role, Word};
+use crate::twin::job::{Ask, Job, More, RUNNING, Role, Word};
 use crate::types::dtype::DType;
 use crate::types::value::Tensor;
 
@@ -69,7 +69,7 @@ impl<W: Write> Worker<'_, W> {
         ask: Ask,
         step: u64,
     ) -> Result<f64, Stop> {
-        let running = format!("running step {step}");
+        let running = format!("{RUNNING}{step}");
         self.doing.clone_from(&running);
         for (n, bytes) in &ask.give {
             let b = held.bound.buffers.get(*n).ok_or_else(|| broken("bytes for no buffer"))?;
@@ -81,8 +81,11 @@ impl<W: Write> Worker<'_, W> {
         held.look()?;
         let taken = match ask.more {
             true => self.more(input, held),
-            false => Ok(()),
+            false => Ok(false),
         };
+        if matches!(taken, Ok(true)) {
+            Word::Doing(running.clone()).write(self.out)?;
+        }
         // what a kernel broke shows in whatever call of the driver comes next
         let doing = std::mem::replace(&mut self.doing, running);
         self.device.wait()?;
@@ -124,9 +127,10 @@ impl<W: Write> Worker<'_, W> {
         Ok(())
     }
 
-    /// Takes in what the next step needs.
-    fn more(&mut self, input: &mut impl BufRead, held: &mut Held) -> Result<(), Stop> {
+    /// Takes in what the next step needs. Tells whether it said so.
+    fn more(&mut self, input: &mut impl BufRead, held: &mut Held) -> Result<bool, Stop> {
         let m = More::read(input)?;
+        let said = !(m.images.is_empty() && m.kernels.is_empty() && m.buffers.is_empty());
         for i in &m.images {
             held.modules.push(self.module(i)?);
         }
@@ -162,6 +166,6 @@ impl<W: Write> Worker<'_, W> {
         if first {
             self.resources(&held.job, &held.kernels, &held.bound)?;
         }
-        Ok(())
+        Ok(said)
     }
 }
