@@ -364,10 +364,10 @@ pub(super) fn group_bound(
     group: &Group,
     launches: &[LaunchRecord],
     t: &Traffic,
-    warm: bool,
+    (warm, even): (bool, Option<usize>),
 ) -> Bound {
     let mut rows = Rows::new();
-    of_group(cx, rates, group, launches, None, &mut rows);
+    of_group(cx, rates, group, launches, even, &mut rows);
     gmem(rates, &mut rows, t.moved, t.again, t.is, false);
     if warm {
         rows.remove("gmem in flight");
