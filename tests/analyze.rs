@@ -142,6 +142,52 @@ fn samples_are_analysed_at_all_sizes() {
     assert!(seen > 20, "{seen}");
 }
 
+/// Rows below the line that begins with `head`, and those that it says are left out.
+fn rows(text: &str, head: &str) -> Option<(usize, usize)> {
+    let mut lines = text.lines().skip_while(|l| !l.starts_with(head));
+    let more = lines.next()?.split_once("  (").map_or(0, |(_, m)| {
+        let (n, rest) = m.split_once(' ').unwrap();
+        assert!(rest.starts_with("more with --full"), "{m}");
+        n.parse().unwrap()
+    });
+    // the values below a capacity are no rows of it
+    let deep = head == "capacity";
+    let row = |l: &&str| !(deep && l.starts_with("    "));
+    Some((lines.take_while(|l| l.starts_with("  ")).filter(row).count(), more))
+}
+
+/// What the short report leaves out is counted: with it, each part has the rows of the full one.
+#[test]
+fn rows_that_are_left_out_are_counted() {
+    let mut cut = 0;
+    for path in files("examples").into_iter().chain(files("tests/samples")) {
+        with_graphs(&path, &mut |s, g, t| {
+            let Some(p) = sizes(g).iter().find_map(|z| points(g, z).ok()?.pop()) else { return };
+            let Ok(a) = analyze(g, &p.env, t, &Options::default()) else { return };
+            let short = text(&a, s.sources(), Show::all());
+            let full = text(&a, s.sources(), Show { full: true, ..Show::all() });
+            for head in ["capacity", "compute", "calls", "bounds at", "largest ops"] {
+                let Some((shown, more)) = rows(&short, head) else { continue };
+                let of = if head == "largest ops" { "ops" } else { head };
+                let all = rows(&full, of).unwrap();
+                // a line over several resources is a row of the bounds
+                let notes = |t: &str| rows(t, head).unwrap().0 - a.roofline.as_ref().map_or(0, |r| r.bounds.len());
+                let all = if head == "bounds at" { (all.0 - notes(&full), all.1) } else { all };
+                let shown = if head == "bounds at" { 2 } else { shown };
+                assert_eq!((shown + more, all.1), (all.0, 0), "{head}:\n{short}\n{full}");
+                cut += more;
+            }
+            let findings = short.lines().find(|l| l.starts_with("advice"));
+            let told = findings.map_or(0, |l| {
+                l.split_once("  (").map_or(0, |(_, m)| m.split(' ').next().unwrap().parse().unwrap())
+            });
+            let shown = short.lines().filter(|l| a.advice.iter().any(|f| l.starts_with(&format!("  {}: ", f.kind))));
+            assert_eq!(shown.count() + told, a.advice.len(), "{short}");
+        });
+    }
+    assert!(cut > 100, "{cut}");
+}
+
 /// Thousandths of a launch that its bound may add to what was simulated.
 const FILLED: u64 = 100;
 

@@ -260,7 +260,7 @@ impl Elab<'_> {
                         .edits("name it", vec![(before, format!("{p} = "))])
                 }
                 None => {
-                    let msg = format!("`{}` has no parameter left for this", op.name());
+                    let msg = format!("`{}` has no positional parameter left for this", op.name());
                     Diagnostic::new(Code::BadArgs, a.span, msg)
                 }
             };
