@@ -125,10 +125,19 @@ fn a_split_that_would_fit_divides() {
     );
     let smem = a.capacity.iter().find(|p| p.exceeded).unwrap();
     let fit = smem.would_fit.first().unwrap();
-    let part: u64 = fit.split_once("an axis of 2700 in ").unwrap().1.split(':').next().unwrap().parse().unwrap();
+    let part: u64 = fit
+        .split_once("an axis of 2700 in ")
+        .unwrap()
+        .1
+        .split(':')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
     assert!(2700 % part == 0 && fit.contains(&format!("over {} ctas", 8 * part)), "{fit}");
     let idle = one(&a, "idle-units");
-    let times: u64 = idle.edit.split_once("1/").unwrap().1.split(' ').next().unwrap().parse().unwrap();
+    let times: u64 =
+        idle.edit.split_once("1/").unwrap().1.split(' ').next().unwrap().parse().unwrap();
     assert!(2700 % times == 0, "{}", idle.edit);
 }
 

@@ -2,6 +2,7 @@
 //! `// cost: gmem.read = 123`, and every function of the samples at a few sizes. Files are found,
 //! never listed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use tilefoundry::analysis::record::Ratio;
@@ -171,7 +172,9 @@ fn rows_that_are_left_out_are_counted() {
                 let of = if head == "largest ops" { "ops" } else { head };
                 let all = rows(&full, of).unwrap();
                 // a line over several resources is a row of the bounds
-                let notes = |t: &str| rows(t, head).unwrap().0 - a.roofline.as_ref().map_or(0, |r| r.bounds.len());
+                let notes = |t: &str| {
+                    rows(t, head).unwrap().0 - a.roofline.as_ref().map_or(0, |r| r.bounds.len())
+                };
                 let all = if head == "bounds at" { (all.0 - notes(&full), all.1) } else { all };
                 let shown = if head == "bounds at" { 2 } else { shown };
                 assert_eq!((shown + more, all.1), (all.0, 0), "{head}:\n{short}\n{full}");
@@ -179,13 +182,94 @@ fn rows_that_are_left_out_are_counted() {
             }
             let findings = short.lines().find(|l| l.starts_with("advice"));
             let told = findings.map_or(0, |l| {
-                l.split_once("  (").map_or(0, |(_, m)| m.split(' ').next().unwrap().parse().unwrap())
+                l.split_once("  (")
+                    .map_or(0, |(_, m)| m.split(' ').next().unwrap().parse().unwrap())
             });
-            let shown = short.lines().filter(|l| a.advice.iter().any(|f| l.starts_with(&format!("  {}: ", f.kind))));
+            let shown = short
+                .lines()
+                .filter(|l| a.advice.iter().any(|f| l.starts_with(&format!("  {}: ", f.kind))));
             assert_eq!(shown.count() + told, a.advice.len(), "{short}");
         });
     }
     assert!(cut > 100, "{cut}");
+}
+
+/// What a report calls its figures: the columns of its tables, the words before a figure, and the
+/// resources.
+fn labels(report: &str, out: &mut BTreeSet<String>) {
+    let mut table = "";
+    for line in report.lines().skip(1).filter(|l| !l.is_empty()) {
+        let plain = line.split("  (").next().unwrap();
+        let columns: Vec<&str> =
+            plain.split("  ").map(str::trim).filter(|c| !c.is_empty()).collect();
+        if !line.starts_with(' ') {
+            table = columns[0];
+            let figure = |c: char| c.is_ascii_digit() || ":;(".contains(c);
+            let named = ["launch", "one position of", "note", "at least", "about", "predicted"];
+            match named.iter().find(|n| line.starts_with(*n)) {
+                Some(n) => drop(out.insert(n.to_string())),
+                None if columns.len() > 1 => out.extend(columns.iter().map(|c| c.to_string())),
+                None => drop(out.insert(plain.split(figure).next().unwrap().trim().to_string())),
+            }
+        } else if ["compute", "memory"].contains(&table) && !line.starts_with("   ") {
+            let first = columns[0].split(['.', ' ']).next().unwrap();
+            out.insert(first.to_string());
+        }
+    }
+}
+
+/// The book says what each label of a full report means.
+#[test]
+fn labels_are_in_the_book() {
+    let (mut all, mut seen) = (BTreeSet::new(), String::new());
+    for path in files("examples") {
+        with_graphs(&path, &mut |s, g, t| {
+            let Some(p) = sizes(g).iter().find_map(|z| points(g, z).ok()?.pop()) else { return };
+            let Ok(a) = analyze(g, &p.env, t, &Options::default()) else { return };
+            let full = text(&a, s.sources(), Show { full: true, ..Show::all() });
+            labels(&full, &mut all);
+            seen += &full;
+        });
+    }
+    // those inside of lines
+    let inside = [
+        "time goes to",
+        "most busy",
+        "read again",
+        "still there",
+        "with all of it in cache",
+        "fit a unit",
+        "limited by",
+        "bound by",
+        "busiest",
+        "distinct",
+        "cold",
+        "warm",
+        "placed",
+        "device",
+        "gmem in flight",
+        "rates",
+        "sustained",
+        "upper_bound",
+        "the placement's bound",
+    ];
+    for label in inside {
+        assert!(seen.contains(label), "no report says `{label}`");
+        all.insert(label.to_string());
+    }
+    assert!(all.len() > 35, "{all:?}");
+    let mut missing = vec![];
+    for label in &all {
+        let words: Vec<String> = label.split(' ').map(String::from).collect();
+        let found = tilefoundry::book::find(&words).unwrap_or_else(|e| panic!("{label}: {}", e.0));
+        let place = tilefoundry::book::spec(&["analyses".into(), "labels of a report".into()]);
+        let row = format!("`{label}`");
+        let first = found.lines().next().unwrap_or_default();
+        if !place.is_ok_and(|t| t.contains(&row)) || !first.starts_with("tilefoundry spec") {
+            missing.push(label);
+        }
+    }
+    assert!(missing.is_empty(), "without a row: {missing:?}");
 }
 
 /// Thousandths of a launch that its bound may add to what was simulated.

@@ -244,7 +244,9 @@ impl Report<'_> {
             if let Some(f) = super::advice::slower(a) {
                 let kind = f.kind;
                 let none = "next: nothing found lowers the predicted time";
-                return vec![format!("{none} (`{kind}` lowers the bound, and is predicted slower)")];
+                return vec![format!(
+                    "{none} (`{kind}` lowers the bound, and is predicted slower)"
+                )];
             }
             let none = match (bounds("device"), bounds("placed")) {
                 (Some(d), Some(p)) if d.ps == p.ps && d.ps.is_some() => {
@@ -436,8 +438,7 @@ impl Report<'_> {
         let Some(r) = &a.roofline else { return };
         self.line("");
         let full = self.full;
-        let shown: Vec<&Bound> =
-            r.bounds.iter().filter(|b| full || b.form == "cold").collect();
+        let shown: Vec<&Bound> = r.bounds.iter().filter(|b| full || b.form == "cold").collect();
         let rest = more(r.bounds.len() - shown.len());
         self.line(&format!("bounds at {} rates{rest}", r.rates));
         for b in shown {

@@ -380,9 +380,10 @@ impl Pass<'_> {
         }
         let at = self.g.value(r).span;
         if same_axes(&a.place.axes, &b.place.axes)
-            && self.diags.iter().any(|d| {
-                d.code == Code::PartialOperand && d.labels.iter().any(|l| l.span == at)
-            })
+            && self
+                .diags
+                .iter()
+                .any(|d| d.code == Code::PartialOperand && d.labels.iter().any(|l| l.span == at))
         {
             return; // the cause is said
         }

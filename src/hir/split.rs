@@ -616,11 +616,7 @@ fn storage_of(op: &dyn Op, call: &Call, inside: bool) -> Storage {
 ///
 /// A refused one counts for the result where the op passes its kind: the other operand may be a
 /// carried variable, which is partial once the loop's body is known to make it so.
-fn partials(
-    g: &Graph,
-    op: &dyn Op,
-    call: &Call,
-) -> (Vec<(AxisId, Reduction)>, Option<Conflict>) {
+fn partials(g: &Graph, op: &dyn Op, call: &Call) -> (Vec<(AxisId, Reduction)>, Option<Conflict>) {
     use Reduction as R;
     let mut out: Vec<(AxisId, R)> = vec![];
     let mut refused = None;

@@ -54,9 +54,8 @@ fn idle(p: &Program) -> Vec<Draft> {
 
 /// The most times, up to `most`, that the largest value of a launch can be split finer.
 fn finer(p: &Program, launch: usize, most: u128) -> Option<u128> {
-    let inside = |b: &&Buffer| {
-        p.cx.walk.frame(b.birth.frame).is_some_and(|f| f.launch == Some(launch))
-    };
+    let inside =
+        |b: &&Buffer| p.cx.walk.frame(b.birth.frame).is_some_and(|f| f.launch == Some(launch));
     let all = p.live.buffers.iter().filter(inside);
     let largest = all.max_by_key(|b| b.stored.position)?;
     (2..=most).rev().find(|k| largest.stored.divides(*k))

@@ -91,12 +91,7 @@ fn even<'c>(
 /// Femtoseconds of ops that would run in one launch, with what each still moves: its overhead, the
 /// latency of each op that still reads `gmem` and of the results, and the ops one after the other;
 /// where positions share a unit, the work of what is busiest.
-fn joined(
-    cx: &Cx,
-    target: &Target,
-    all: &[(&OpCost, &Traffic)],
-    positions: u128,
-) -> Option<u128> {
+fn joined(cx: &Cx, target: &Target, all: &[(&OpCost, &Traffic)], positions: u128) -> Option<u128> {
     let rates = super::Rates::new(target)?;
     let (devices, units) = (roofline::devices(cx), u128::from(rates.units));
     let mut pipes = [0u128; Pipe::ALL.len()];
@@ -121,9 +116,8 @@ fn joined(
     let busiest = pipes.into_iter().max().unwrap_or(0);
     let work = if positions <= units { chain + bytes } else { busiest.max(bytes) };
     let runs = all.iter().map(|(o, _)| o.run.trips.sum()).max().unwrap_or(1);
-    let reads = |o: &OpCost| {
-        o.entries.iter().any(|e| e.key == Key::Read(Storage::Gmem) && e.total > 0)
-    };
+    let reads =
+        |o: &OpCost| o.entries.iter().any(|e| e.key == Key::Read(Storage::Gmem) && e.total > 0);
     let loads = all.iter().filter(|(o, _)| reads(o)).count() as u128;
     let loads = if positions <= units { loads.max(1) } else { 1 };
     let fixed = u128::from(rates.cost("launch"))

@@ -1,4 +1,5 @@
 //! A parameter with a default is an attribute: it is given by name.
+// fixed
 
 module M {
     target "nvidia.h200_sxm";
