@@ -143,6 +143,52 @@ fn samples_are_analysed_at_all_sizes() {
     assert!(seen > 20, "{seen}");
 }
 
+/// Layers of two kinds, called in loops and written out: one program. Each of their weights, 12 x 2 x
+/// 32 MiB and 4 x 2 x 64 MiB, comes from memory once in either.
+#[test]
+fn layers_written_out_cost_what_a_loop_of_them_costs() {
+    let layer = |name: &str, n: i64| {
+        format!(
+            "module {name} {{ weight w: bf16[4096, {n}]; weight u: bf16[{n}, 4096]; \
+             entry func f(x: bf16[1, 4096]) -> bf16[1, 4096] {{ x + matmul(relu(matmul(x, w)), u) }} }}\n"
+        )
+    };
+    let model = |body: &str| {
+        let src = format!(
+            "{}{}module M {{ target \"nvidia.h200_sxm\"; child a: A[12]; child b: B[4]; \
+             entry func f(x: bf16[1, 4096]) -> bf16[1, 4096] {{ let mut h = x; {body} h }} }}",
+            layer("A", 4096),
+            layer("B", 8192)
+        );
+        let s = Session::open(
+            &MemorySources::one("m.tf", src.as_str()),
+            "m.tf",
+            &[],
+            Targets::default(),
+        );
+        let c = s.compile(s.select(&Selection::parse("m.tf:M")).unwrap());
+        let g = c.graph.as_ref().unwrap_or_else(|| panic!("{:?}", c.diags));
+        let target = Target::builtin("nvidia.h200_sxm").unwrap();
+        analyze(g, &Env::default(), Some(&target), &Options::default()).unwrap()
+    };
+    let looped = model("for i in 0..4 { for j in 0..3 { h = a[i * 3 + j](h); } h = b[i](h); }");
+    let calls = |i: usize| {
+        format!("h = a[{0}](h); h = a[{0} + 1](h); h = a[{0} + 2](h); h = b[{i}](h);", 3 * i)
+    };
+    let flat = model(&(0..4).map(calls).collect::<String>());
+    let weights = 2.0 * f64::from(12 * 32 + 4 * 64) * f64::from(1 << 20);
+    for a in [&looped, &flat] {
+        let bound =
+            |n: &str| a.roofline.as_ref().unwrap().bound(n, "cold").unwrap().ps.unwrap().as_f64();
+        // 4.8e12 B/s
+        let least = weights / 4.8;
+        assert!(bound("device") >= least && bound("placed") >= bound("device"), "{}", a.program);
+        assert!((bound("placed") / least - 1.0).abs() < 0.01, "{}", bound("placed"));
+    }
+    let time = |a: &Analysis| a.prediction.as_ref().unwrap().ps.as_f64();
+    assert!((time(&flat) / time(&looped) - 1.0).abs() < 0.03, "{} {}", time(&flat), time(&looped));
+}
+
 /// Rows below the line that begins with `head`, and those that it says are left out.
 fn rows(text: &str, head: &str) -> Option<(usize, usize)> {
     let mut lines = text.lines().skip_while(|l| !l.starts_with(head));
