@@ -710,11 +710,15 @@ mod tests {
 
     #[test]
     fn what_to_select_is_listed() {
-        let text = "module A { entry func f(x: f32[4]) -> f32[4] { x } }\nmodule Bee { pub func g(x: f32[4]) -> f32[4] { x } }\n";
+        let text = "module A { entry func f(x: f32[4]) -> f32[4] { x } }\nmodule Bee { pub func g(x: f32[4]) -> f32[4] { x } }\nfunc helper(x: f32[4]) -> f32[4] { x }\n";
         let s = Session::open(&MemorySources::one("a.tf", text), "a.tf", &[], Targets::default());
         let err = |t: &str| s.select(&Selection::parse(t)).unwrap_err();
         assert!(err("a.tf").contains("`a.tf:A`, `a.tf:Bee`"));
-        assert!(err("a.tf:Be").contains("did you mean `Bee`?"));
+        assert!(err("a.tf:Be").contains("did you mean `a.tf:Bee`?"));
+        // modules and functions apart, in the form that selects them
+        let apart = "modules: `a.tf:A`, `a.tf:Bee`; functions: `a.tf:helper`; a function of a module: `a.tf:A.NAME`";
+        assert!(err("a.tf:Quux").contains(apart), "{}", err("a.tf:Quux"));
+        assert!(err("a.tf:g").ends_with("modules have one: `a.tf:Bee.g`"));
         assert!(err("a.tf:Bee").contains("no `entry func`"));
         assert!(s.select(&Selection::parse("a.tf:A.f")).is_ok());
         assert!(s.diagnostics().is_empty());
