@@ -75,22 +75,40 @@ fn rows_between_two_launches() {
     none(&fused, "gmem-round-trip");
 }
 
-/// Of ops on 2 rows one mesh, as `Fused` is, lowers the bound and raises the predicted time, for its
-/// launch costs more than it saves: it is not what to do next. Of 132 rows it lowers both.
+/// 4 MiB rows on 2 CTAs: one mesh over the ops moves less and takes the work of 132 units on 2 of
+/// them. That is predicted slower, and not what to do next. Of 132 rows it lowers both. Of 2 rows
+/// of 28 KiB it is slower only by its launch, which the report says.
 #[test]
 fn what_is_predicted_slower_is_not_next() {
-    let file = "examples/rms_norm_quant/rms_norm_quant.tf";
-    let (loose, fused) = (sample(file, "Landed"), sample(file, "Fused"));
-    assert!(bound(&fused).as_f64() > 0.0 && time(&fused) > time(&loose));
-    let f = one(&loose, "gmem-round-trip");
-    let s = f.saves.unwrap();
-    let p = s.predicted.unwrap();
-    assert!(s.ps.num > 0 && p.from_ps == time(&loose) && p.to_ps > p.from_ps, "{p:?}");
     let next = |a: &Analysis| {
         let text = text(a, &SourceMap::default(), Show::all());
-        text.lines().find(|l| l.starts_with("next")).unwrap().to_string()
+        let lines = text.lines().skip_while(|l| !l.starts_with("next"));
+        lines.take(2).collect::<Vec<_>>().join("\n")
     };
-    assert!(!next(&loose).contains("gmem-round-trip"), "{}", next(&loose));
+    let few = analysis(
+        "module M { target \"nvidia.h200_sxm\"; entry func main(x: f32[2, 1048576]) -> \
+         f32[2, 1048576] { exp(x / sum(x, dim = 1, keepdim = true)) * x } }",
+    );
+    let f = few.advice.iter().find(|f| f.kind == "gmem-round-trip").unwrap();
+    let s = f.saves.as_ref().unwrap();
+    let p = s.predicted.as_ref().unwrap();
+    assert!(s.ps.num > 0 && p.to_ps.minus(p.launch_ps) > p.from_ps, "{p:?}");
+    assert!(
+        next(&few).starts_with("next: nothing found lowers the predicted time"),
+        "{}",
+        next(&few)
+    );
+    let file = "examples/rms_norm_quant/rms_norm_quant.tf";
+    let (loose, fused) = (sample(file, "Landed"), sample(file, "Fused"));
+    let launch = fused.prediction.as_ref().unwrap().launches[0].overhead_ps;
+    assert!(time(&fused) > time(&loose) && time(&fused).minus(launch) < time(&loose));
+    let p = one(&loose, "gmem-round-trip").saves.unwrap().predicted.unwrap();
+    assert!(p.to_ps > p.from_ps && p.launch_ps == launch, "{p:?}");
+    let said = next(&loose);
+    assert!(
+        said.contains("gmem-round-trip") && said.contains("which is more: ops outside"),
+        "{said}"
+    );
     let file = "examples/residual_rms_norm/residual_rms_norm.tf";
     let (loose, fused) = (sample(file, "Logical"), sample(file, "AddNorm"));
     let f = one(&loose, "gmem-round-trip");

@@ -82,12 +82,17 @@ impl Saving {
 }
 
 impl Predicted {
+    /// What it takes off like for like, without launches that only the change is charged.
     fn off(&self) -> Ratio {
-        if self.rises() { Ratio::ZERO } else { self.from_ps.minus(self.to_ps) }
+        if self.rises() { Ratio::ZERO } else { self.from_ps.minus(self.alike()) }
     }
 
     fn rises(&self) -> bool {
-        self.to_ps > self.from_ps
+        self.alike() > self.from_ps
+    }
+
+    fn alike(&self) -> Ratio {
+        self.to_ps.minus(self.launch_ps)
     }
 }
 
@@ -99,6 +104,8 @@ pub struct Predicted {
     /// Picoseconds with the change: what it touches is simulated anew. Ops that one new launch
     /// would run are estimated: its overhead, the latency of its inputs, and their work.
     pub to_ps: Ratio,
+    /// Of these, the overhead of launches by ops that are predicted without one as they are.
+    pub launch_ps: Ratio,
 }
 
 /// Bytes that a finding is worth.
@@ -414,8 +421,9 @@ fn saving(p: &Program, d: &Draft) -> Option<Saving> {
             positions: *positions,
         };
         let joins: Vec<timeline::Join> = joins.iter().map(join).collect();
-        let to_ps = timeline::with(p.cx, target, now, with, (&changed, &joins, &fused))?;
-        Some(Predicted { from_ps: now.record.ps, to_ps })
+        let found = timeline::with(p.cx, target, now, with, (&changed, &joins, &fused));
+        let (to_ps, launch_ps) = found?;
+        Some(Predicted { from_ps: now.record.ps, to_ps, launch_ps })
     });
     let then = after.values().flatten().max().copied().unwrap_or(Ratio::ZERO);
     let difference = |old: Ratio, new: Ratio| match d.beyond {

@@ -118,9 +118,18 @@ fn saving(s: &Saving, up_to: &str) -> String {
 /// What becomes of the prediction, where that is a thousandth of it.
 fn predicted(p: &Predicted) -> Option<String> {
     let (from, to) = (p.from_ps.as_f64(), p.to_ps.as_f64());
-    let text = |more: &str| format!("predicted {}{more} {}", time(to), time(from));
-    ((to - from).abs() * 1000.0 >= from)
-        .then(|| if p.rises() { text(", which is more than") } else { text(" instead of") })
+    if (to - from).abs() * 1000.0 < from {
+        return None;
+    }
+    let mut text = format!("predicted {} instead of {}", time(to), time(from));
+    if to > from {
+        text.push_str(", which is more");
+        if !p.rises() {
+            let launch = time(p.launch_ps.as_f64());
+            text.push_str(&format!(": ops outside meshes have no launch here, of {launch}"));
+        }
+    }
+    Some(text)
 }
 
 fn amount(b: &Bytes) -> String {

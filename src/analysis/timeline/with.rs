@@ -21,15 +21,16 @@ pub(in crate::analysis) struct Join {
     pub positions: u128,
 }
 
-/// The cold predicted time with a change. `fused` launches are part of others; what `joins` run in
-/// one launch is estimated, for there is no program of it.
+/// The cold predicted time with a change, and what of it are launches of ops that have none as they
+/// are. `fused` launches are part of others; what `joins` run in one launch is estimated, for there
+/// is no program of it.
 pub(in crate::analysis) fn with(
     cx: &Cx,
     target: &Target,
     now: &Predicted,
     (groups, launches, footprints): (&Groups, &[LaunchRecord], &[Print]),
     (changed, joins, fused): (&Changed, &[Join], &[usize]),
-) -> Option<Ratio> {
+) -> Option<(Ratio, Ratio)> {
     let mut others = groups.clone();
     for (i, ops) in &changed.groups {
         others.all.get_mut(*i)?.1.clone_from(ops);
@@ -50,18 +51,21 @@ pub(in crate::analysis) fn with(
         p.group(group, &which, traffic.get(*i)?, (false, changed.even));
         total += p.total;
     }
+    let mut started = 0;
     for j in joins {
         let all = j.groups.iter().filter_map(|i| {
             let (o, t) = (others.all.get(*i)?.1.first()?, traffic.get(*i)?);
             Some((*o, t))
         });
-        total += joined(cx, target, &all.collect::<Vec<_>>(), j.positions)?;
+        let (work, launch) = joined(cx, target, &all.collect::<Vec<_>>(), j.positions)?;
+        total += work + launch;
+        started += launch;
     }
     for l in now.record.launches.iter().filter(|l| fused.contains(&l.launch)) {
         let overhead = l.overhead_ps.num.saturating_mul(1000) / l.overhead_ps.den.max(1);
         total = total.saturating_sub(overhead.saturating_mul(u128::from(l.runs)));
     }
-    Some(picoseconds(total))
+    Some((picoseconds(total), picoseconds(started)))
 }
 
 /// The ops of a group; of a launch that is taken as even, with each position's share of what its
@@ -88,10 +92,15 @@ fn even<'c>(
     own
 }
 
-/// Femtoseconds of ops that would run in one launch, with what each still moves: its overhead, the
-/// latency of each op that still reads `gmem` and of the results, and the ops one after the other;
-/// where positions share a unit, the work of what is busiest.
-fn joined(cx: &Cx, target: &Target, all: &[(&OpCost, &Traffic)], positions: u128) -> Option<u128> {
+/// Femtoseconds of ops that would run in one launch, with what each still moves: the latency of each
+/// op that still reads `gmem` and of the results, and the ops one after the other; where positions
+/// share a unit, the work of what is busiest. Beside it, the launch's overhead.
+fn joined(
+    cx: &Cx,
+    target: &Target,
+    all: &[(&OpCost, &Traffic)],
+    positions: u128,
+) -> Option<(u128, u128)> {
     let rates = super::Rates::new(target)?;
     let (devices, units) = (roofline::devices(cx), u128::from(rates.units));
     let mut pipes = [0u128; Pipe::ALL.len()];
@@ -120,8 +129,7 @@ fn joined(cx: &Cx, target: &Target, all: &[(&OpCost, &Traffic)], positions: u128
         |o: &OpCost| o.entries.iter().any(|e| e.key == Key::Read(Storage::Gmem) && e.total > 0);
     let loads = all.iter().filter(|(o, _)| reads(o)).count() as u128;
     let loads = if positions <= units { loads.max(1) } else { 1 };
-    let fixed = u128::from(rates.cost("launch"))
-        + u128::from(rates.gmem_latency) * loads
-        + u128::from(rates.cache_latency);
-    Some(work + fixed.saturating_mul(runs))
+    let wait = u128::from(rates.gmem_latency) * loads + u128::from(rates.cache_latency);
+    let launch = u128::from(rates.cost("launch"));
+    Some((work + wait.saturating_mul(runs), launch.saturating_mul(runs)))
 }
