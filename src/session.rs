@@ -474,9 +474,34 @@ impl Session {
         {
             return Ok(*r);
         }
-        let known: Vec<&str> =
-            modules.iter().copied().chain(free.iter().map(|(n, _)| *n)).collect();
-        Err(nearest(&format!("`{}` has no module `{name}`", sel.file), name, &known))
+        let file = &sel.file;
+        let what = format!("`{file}` has no module and no function outside modules `{name}`");
+        // a function of a module is named behind it
+        let modules_of = self.program.modules().into_iter();
+        let inside = modules_of.filter(|(_, m)| {
+            self.program.funcs(*m).iter().any(|(_, f)| f.name.text == name && sel.func.is_none())
+        });
+        let inside: Vec<String> = inside.map(|(m, _)| format!("{file}:{m}.{name}")).collect();
+        if !inside.is_empty() {
+            let all = list(inside.iter().map(String::as_str));
+            return Err(format!("{what}; modules have one: {all}"));
+        }
+        let known = || modules.iter().copied().chain(free.iter().map(|(n, _)| *n));
+        if let Some(m) = did_you_mean(name, known()) {
+            return Err(format!("{what}: did you mean `{file}:{m}`?"));
+        }
+        let form = |n: &&str| format!("{file}:{n}");
+        let of = |what: &str, names: Vec<String>| match names.as_slice() {
+            [] => String::new(),
+            all => format!("; {what}: {}", list(all.iter().map(String::as_str))),
+        };
+        let here = of("modules", modules.iter().map(form).collect());
+        let free = of("functions", free.iter().map(|(n, _)| form(n)).collect());
+        let inner = match modules.first() {
+            Some(m) => format!("; a function of a module: `{file}:{m}.NAME`"),
+            None => String::new(),
+        };
+        Err(format!("{what}{here}{free}{inner}"))
     }
 
     fn free_functions(&self) -> Vec<(&str, ItemRef)> {
@@ -728,11 +753,15 @@ mod tests {
 
     #[test]
     fn what_to_select_is_listed() {
-        let text = "module A { entry func f(x: f32[4]) -> f32[4] { x } }\nmodule Bee { pub func g(x: f32[4]) -> f32[4] { x } }\n";
+        let text = "module A { entry func f(x: f32[4]) -> f32[4] { x } }\nmodule Bee { pub func g(x: f32[4]) -> f32[4] { x } }\nfunc helper(x: f32[4]) -> f32[4] { x }\n";
         let s = Session::open(&MemorySources::one("a.tf", text), "a.tf", &[], Targets::default());
         let err = |t: &str| s.select(&Selection::parse(t)).unwrap_err();
         assert!(err("a.tf").contains("`a.tf:A`, `a.tf:Bee`"));
-        assert!(err("a.tf:Be").contains("did you mean `Bee`?"));
+        assert!(err("a.tf:Be").contains("did you mean `a.tf:Bee`?"));
+        // modules and functions apart, in the form that selects them
+        let apart = "modules: `a.tf:A`, `a.tf:Bee`; functions: `a.tf:helper`; a function of a module: `a.tf:A.NAME`";
+        assert!(err("a.tf:Quux").contains(apart), "{}", err("a.tf:Quux"));
+        assert!(err("a.tf:g").ends_with("modules have one: `a.tf:Bee.g`"));
         assert!(err("a.tf:Bee").contains("no `entry func`"));
         assert!(s.select(&Selection::parse("a.tf:A.f")).is_ok());
         assert!(s.diagnostics().is_empty());

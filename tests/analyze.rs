@@ -2,6 +2,7 @@
 //! `// cost: gmem.read = 123`, and every function of the samples at a few sizes. Files are found,
 //! never listed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use tilefoundry::analysis::record::Ratio;
@@ -140,6 +141,188 @@ fn samples_are_analysed_at_all_sizes() {
         });
     }
     assert!(seen > 20, "{seen}");
+}
+
+/// Layers of two kinds, called in loops and written out: one program. Each of their weights, 12 x 2 x
+/// 32 MiB and 4 x 2 x 64 MiB, comes from memory once in either.
+#[test]
+fn layers_written_out_cost_what_a_loop_of_them_costs() {
+    let layer = |name: &str, n: i64| {
+        format!(
+            "module {name} {{ weight w: bf16[4096, {n}]; weight u: bf16[{n}, 4096]; \
+             entry func f(x: bf16[1, 4096]) -> bf16[1, 4096] {{ x + matmul(relu(matmul(x, w)), u) }} }}\n"
+        )
+    };
+    let model = |body: &str| {
+        let src = format!(
+            "{}{}module M {{ target \"nvidia.h200_sxm\"; child a: A[12]; child b: B[4]; \
+             entry func f(x: bf16[1, 4096]) -> bf16[1, 4096] {{ let mut h = x; {body} h }} }}",
+            layer("A", 4096),
+            layer("B", 8192)
+        );
+        let s = Session::open(
+            &MemorySources::one("m.tf", src.as_str()),
+            "m.tf",
+            &[],
+            Targets::default(),
+        );
+        let c = s.compile(s.select(&Selection::parse("m.tf:M")).unwrap());
+        let g = c.graph.as_ref().unwrap_or_else(|| panic!("{:?}", c.diags));
+        let target = Target::builtin("nvidia.h200_sxm").unwrap();
+        analyze(g, &Env::default(), Some(&target), &Options::default()).unwrap()
+    };
+    let looped = model("for i in 0..4 { for j in 0..3 { h = a[i * 3 + j](h); } h = b[i](h); }");
+    let calls = |i: usize| {
+        format!("h = a[{0}](h); h = a[{0} + 1](h); h = a[{0} + 2](h); h = b[{i}](h);", 3 * i)
+    };
+    let flat = model(&(0..4).map(calls).collect::<String>());
+    let weights = 2.0 * f64::from(12 * 32 + 4 * 64) * f64::from(1 << 20);
+    for a in [&looped, &flat] {
+        let bound =
+            |n: &str| a.roofline.as_ref().unwrap().bound(n, "cold").unwrap().ps.unwrap().as_f64();
+        // 4.8e12 B/s
+        let least = weights / 4.8;
+        assert!(bound("device") >= least && bound("placed") >= bound("device"), "{}", a.program);
+        assert!((bound("placed") / least - 1.0).abs() < 0.01, "{}", bound("placed"));
+    }
+    let time = |a: &Analysis| a.prediction.as_ref().unwrap().ps.as_f64();
+    assert!((time(&flat) / time(&looped) - 1.0).abs() < 0.03, "{} {}", time(&flat), time(&looped));
+}
+
+/// The examples without the whole models.
+fn kernels() -> Vec<PathBuf> {
+    let mut all = files("examples");
+    all.retain(|p| !p.components().any(|c| c.as_os_str() == "models"));
+    all
+}
+
+/// Rows below the line that begins with `head`, and those that it says are left out.
+fn rows(text: &str, head: &str) -> Option<(usize, usize)> {
+    let mut lines = text.lines().skip_while(|l| !l.starts_with(head));
+    let more = lines.next()?.split_once("  (").map_or(0, |(_, m)| {
+        let (n, rest) = m.split_once(' ').unwrap();
+        assert!(rest.starts_with("more with --full"), "{m}");
+        n.parse().unwrap()
+    });
+    // the values below a capacity are no rows of it
+    let deep = head == "capacity";
+    let row = |l: &&str| !(deep && l.starts_with("    "));
+    Some((lines.take_while(|l| l.starts_with("  ")).filter(row).count(), more))
+}
+
+/// What the short report leaves out is counted: with it, each part has the rows of the full one.
+#[test]
+fn rows_that_are_left_out_are_counted() {
+    let mut cut = 0;
+    for path in kernels() {
+        with_graphs(&path, &mut |s, g, t| {
+            let Some(p) = sizes(g).iter().find_map(|z| points(g, z).ok()?.pop()) else { return };
+            let Ok(a) = analyze(g, &p.env, t, &Options::default()) else { return };
+            let short = text(&a, s.sources(), Show::all());
+            let full = text(&a, s.sources(), Show { full: true, ..Show::all() });
+            for head in ["capacity", "compute", "calls", "bounds at", "largest ops"] {
+                let Some((shown, more)) = rows(&short, head) else { continue };
+                let of = if head == "largest ops" { "ops" } else { head };
+                let all = rows(&full, of).unwrap();
+                // a line over several resources is a row of the bounds
+                let notes = |t: &str| {
+                    rows(t, head).unwrap().0 - a.roofline.as_ref().map_or(0, |r| r.bounds.len())
+                };
+                let all = if head == "bounds at" { (all.0 - notes(&full), all.1) } else { all };
+                let shown = if head == "bounds at" { 2 } else { shown };
+                assert_eq!((shown + more, all.1), (all.0, 0), "{head}:\n{short}\n{full}");
+                cut += more;
+            }
+            let findings = short.lines().find(|l| l.starts_with("advice"));
+            let told = findings.map_or(0, |l| {
+                l.split_once("  (")
+                    .map_or(0, |(_, m)| m.split(' ').next().unwrap().parse().unwrap())
+            });
+            let shown = short
+                .lines()
+                .filter(|l| a.advice.iter().any(|f| l.starts_with(&format!("  {}: ", f.kind))));
+            assert_eq!(shown.count() + told, a.advice.len(), "{short}");
+        });
+    }
+    assert!(cut > 100, "{cut}");
+}
+
+/// What a report calls its figures: the columns of its tables, the words before a figure, and the
+/// resources.
+fn labels(report: &str, out: &mut BTreeSet<String>) {
+    let mut table = "";
+    for line in report.lines().skip(1).filter(|l| !l.is_empty()) {
+        let plain = line.split("  (").next().unwrap();
+        let columns: Vec<&str> =
+            plain.split("  ").map(str::trim).filter(|c| !c.is_empty()).collect();
+        if !line.starts_with(' ') {
+            table = columns[0];
+            let figure = |c: char| c.is_ascii_digit() || ":;(".contains(c);
+            let named = ["launch", "one position of", "note", "at least", "about", "predicted"];
+            match named.iter().find(|n| line.starts_with(*n)) {
+                Some(n) => drop(out.insert(n.to_string())),
+                None if columns.len() > 1 => out.extend(columns.iter().map(|c| c.to_string())),
+                None => drop(out.insert(plain.split(figure).next().unwrap().trim().to_string())),
+            }
+        } else if ["compute", "memory"].contains(&table) && !line.starts_with("   ") {
+            let first = columns[0].split(['.', ' ']).next().unwrap();
+            out.insert(first.to_string());
+        }
+    }
+}
+
+/// The book says what each label of a full report means.
+#[test]
+fn labels_are_in_the_book() {
+    let (mut all, mut seen) = (BTreeSet::new(), String::new());
+    for path in kernels() {
+        with_graphs(&path, &mut |s, g, t| {
+            let Some(p) = sizes(g).iter().find_map(|z| points(g, z).ok()?.pop()) else { return };
+            let Ok(a) = analyze(g, &p.env, t, &Options::default()) else { return };
+            let full = text(&a, s.sources(), Show { full: true, ..Show::all() });
+            labels(&full, &mut all);
+            seen += &full;
+        });
+    }
+    // those inside of lines
+    let inside = [
+        "time goes to",
+        "most busy",
+        "read again",
+        "still there",
+        "with all of it in cache",
+        "fit a unit",
+        "limited by",
+        "bound by",
+        "busiest",
+        "distinct",
+        "cold",
+        "warm",
+        "placed",
+        "device",
+        "gmem in flight",
+        "rates",
+        "sustained",
+        "upper_bound",
+        "the placement's bound",
+    ];
+    for label in inside {
+        assert!(seen.contains(label), "no report says `{label}`");
+        all.insert(label.to_string());
+    }
+    assert!(all.len() > 35, "{all:?}");
+    let mut missing = vec![];
+    for label in &all {
+        let words: Vec<String> = label.split(' ').map(String::from).collect();
+        let found = tilefoundry::book::find(&words).unwrap_or_default();
+        let place = tilefoundry::book::spec(&["analyses".into(), "labels of a report".into()]);
+        let row = format!("`{label}`");
+        let first = found.lines().next().unwrap_or_default();
+        if !place.is_ok_and(|t| t.contains(&row)) || !first.starts_with("tilefoundry spec") {
+            missing.push(label);
+        }
+    }
+    assert!(missing.is_empty(), "without a row: {missing:?}");
 }
 
 /// Thousandths of a launch that its bound may add to what was simulated.

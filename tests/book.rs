@@ -88,6 +88,77 @@ fn headings_are_found_by_their_words() {
     assert!(book::find(&["xylophone".into()]).is_err());
 }
 
+/// Words that people of PyTorch and CUDA type, with what the first answer has.
+#[test]
+fn words_of_others_lead_to_ours() {
+    for (word, first) in [
+        ("fp8", "f8e4m3"),
+        ("float8", "f8e4m3"),
+        ("e4m3", "f8e4m3"),
+        ("amax", "spec max"),
+        ("quantize", "spec quantize"),
+        ("quantization", "spec quantize"),
+        ("int8", "i8"),
+        ("fp16", "f16"),
+        ("float32", "f32"),
+        ("mxfp8", "spec quantize_mx"),
+        ("kv cache", "inout"),
+        ("kv-cache", "inout"),
+        ("kvcache", "inout"),
+        ("past_key_values", "inout"),
+        ("softmax", "spec softmax"),
+        ("silu", "spec silu"),
+        ("swish", "spec silu"),
+        ("layernorm", "spec layer_norm"),
+        ("LayerNorm", "spec layer_norm"),
+        ("rmsnorm", "spec rms_norm"),
+        ("flash attention", "spec attention"),
+        ("flash_attention", "spec attention"),
+        ("sdpa", "spec attention"),
+        ("scaled_dot_product_attention", "spec attention"),
+        ("rotary", "spec rope"),
+        ("bmm", "spec matmul"),
+        ("cat", "spec concat"),
+        ("permute", "spec transpose"),
+        ("view", "spec reshape"),
+        ("masked_fill", "spec where"),
+        ("dropout", "forward pass"),
+        ("shared memory", "spec placement storages"),
+        ("__shared__", "spec placement storages"),
+        ("registers", "spec placement storages"),
+        ("threadIdx", "spec placement meshes"),
+        ("thread block", "spec placement meshes"),
+        ("warp shuffle", "spec complete"),
+        ("__syncthreads", "order follows"),
+        ("atomicAdd", "spec complete"),
+        ("tensor cores", "spec placement hints"),
+        ("wmma", "spec placement hints"),
+        ("cp.async", "via"),
+        ("double buffer", "buffers"),
+        ("pipeline", "buffers"),
+        ("persistent kernel", "persistent"),
+        ("coalescing", "uncoalesced"),
+        ("autotune", "analyze predicts"),
+        ("triton", "twin"),
+        ("state_dict", "weight"),
+        ("sampling", "generate"),
+        ("nccl", "several devices"),
+    ] {
+        let words: Vec<String> = word.split(' ').map(String::from).collect();
+        let found = book::find(&words).unwrap_or_else(|e| panic!("{word}: {}", e.0));
+        short(word, &found);
+        let line = found.lines().next().unwrap();
+        assert!(line.contains(first), "`{word}` leads to\n{found}");
+    }
+    // what the table offers is there
+    let table = spec(&["language", "words of pytorch and cuda"]);
+    let offers = table.split('`').filter(|t| t.starts_with("spec ") && !t.contains("--find"));
+    for o in offers {
+        let words: Vec<&str> = o.split(' ').skip(1).collect();
+        spec(&words);
+    }
+}
+
 #[test]
 fn ops_functions_and_codes_are_topics() {
     for op in OPS {

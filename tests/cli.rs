@@ -112,7 +112,11 @@ fn selections_consts_and_dims_are_held_against_the_program() {
         assert!(err.contains(part), "{err}");
     };
     says(&["analyze", CHAIN], 2, "choose one: `examples/chain/chain.tf:Placed`");
-    says(&["analyze", "examples/chain/chain.tf:Plaecd"], 2, "did you mean `Placed`?");
+    says(
+        &["analyze", "examples/chain/chain.tf:Plaecd"],
+        2,
+        "did you mean `examples/chain/chain.tf:Placed`?",
+    );
     says(&["analyze", "examples/chain/chain.tf:Placed.chian"], 2, "did you mean `chain`?");
     says(&["analyze", "examples/chain/chain.tf:Placed", "--dim", "n=1"], 2, "no dims");
     let rms = "examples/rms_norm_quant/rms_norm_quant.tf";

@@ -76,6 +76,14 @@ fn several_functions_and_ranges_are_one_table() {
     {
         assert_eq!((row[0].trim(), row[1].trim()), (format!("ctx = {size}").as_str(), *rung));
     }
+    let head: Vec<&str> = out.lines().next().unwrap().split("  ").map(str::trim).collect();
+    assert_eq!(head.last(), Some(&"predicted"), "{out}");
+    let one = json(&[&first, "--dim", "ctx=128", "--json"]);
+    let ps = one["prediction"]["ps"].to_string();
+    let (num, den) = ps.trim_matches('"').split_once('/').unwrap_or((ps.as_str(), "1"));
+    let us = num.parse::<f64>().unwrap() / den.parse::<f64>().unwrap() / 1e6;
+    let cell = rows[0].last().unwrap().trim().strip_suffix(" us").unwrap();
+    assert!((cell.parse::<f64>().unwrap() / us - 1.0).abs() < 0.01, "{out}");
     // one column for each function of one figure
     args.extend(["--metric", "gmem.write.total"]);
     let (_, out, _) = run(&args);
@@ -95,6 +103,11 @@ fn fusing_removes_the_round_trip_and_names_it() {
         c["this"].as_i64().unwrap() - c["against"].as_i64().unwrap()
     };
     assert_eq!((change("gmem.read.total"), change("gmem.write.total")), (-bytes, -bytes));
+    // the predicted times are those of the two reports
+    let predicted = d["totals"].as_array().unwrap().iter().find(|c| c["figure"] == "predicted");
+    let of = |name: &str| json(&[&format!("{RMS}:{name}"), "--json"])["prediction"]["ps"].clone();
+    assert_eq!(predicted.unwrap()["this"], of("Fused"));
+    assert_eq!(predicted.unwrap()["against"], of("TwoPass"));
     let trips = d["round_trips"].as_array().unwrap();
     assert_eq!(trips.len(), 1, "{trips:?}");
     assert_eq!((&trips[0]["only_in"], &trips[0]["write"]), (&"against".into(), &bytes.into()));

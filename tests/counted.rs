@@ -225,7 +225,8 @@ fn paged(len: Option<i64>) -> Analysis {
 ///   difference, `l * c` and `+`, 4 x 128; `acc * c` and `+`, 2 x 512: 11,776
 /// * int: the token numbers, 16 in each of 128 threads, and as many comparisons: 4096
 /// * sfu: 2048 + 128; cvt: 2048
-/// * gmem reads: a page of K and one of V, 4096 B each, and the length, 4 B
+/// * gmem reads: a page of K and one of V, 4096 B each, the length for the mask and the page's number
+///   in the table, 4 B each; and once in each CTA the length for the bound of the loop, 4 B
 /// * smem: 8192 B written; each of 4 warps reads them, 32,768 B
 /// * between threads: 64 B of scores a thread are summed over 32 lanes, 2 x 64 x 31/32 B = 124 B
 ///
@@ -256,7 +257,7 @@ fn what_data_decides_is_a_bound_and_exact_at_its_value() {
 
         let gmem = a.costs.traffic("gmem").unwrap();
         let parts = (16 + 16 + 2048) * ctas;
-        assert_eq!(gmem.read.total, trips * (2 * 4096 + 4) + ctas * 1024 + parts);
+        assert_eq!(gmem.read.total, trips * (2 * 4096 + 4 + 4) + ctas * (1024 + 4) + parts);
         // q is whole in the combine's results: 4 x 128 bf16 of each of 128 heads
         assert_eq!((gmem.write.total, gmem.write.is), (parts + kv * 1024, Certainty::Exact));
         let smem = a.costs.traffic("smem").unwrap();

@@ -81,7 +81,8 @@ fn ratio(v: &Value) -> Option<f64> {
 /// The same four answers from the record.
 fn recorded(record: &Value) -> Option<[String; 4]> {
     let none = vec![];
-    let first = record["advice"].as_array().and_then(|a| a.first());
+    let all = record["advice"].as_array().unwrap_or(&none);
+    let first = all.first();
     let capacity = record["capacity"].as_array().unwrap_or(&none);
     if let Some(p) = capacity.iter().find(|p| p["exceeded"] == true) {
         let kind = first.filter(|f| f["blocking"] == true)?["kind"].as_str()?;
@@ -91,8 +92,13 @@ fn recorded(record: &Value) -> Option<[String; 4]> {
     let bounds = record["roofline"]["bounds"].as_array()?;
     let placed = bounds.iter().find(|b| b["name"] == "placed" && b["form"] == "cold")?;
     let ns = |v: &Value| ratio(v).map(|ps| format!("{} ns", ps / 1000.0));
-    let saves = |f: &&Value| ratio(&f["saves"]["ps"]).is_some_and(|n| n > 0.0);
-    let (next, gain) = match first.filter(saves) {
+    // what is predicted slower is not what to do next
+    let saves = |f: &&Value| {
+        let s = &f["saves"];
+        let [from, to] = ["from_ps", "to_ps"].map(|k| ratio(&s["predicted"][k]));
+        ratio(&s["ps"]).is_some_and(|n| n > 0.0) && to.is_none_or(|to| Some(to) <= from)
+    };
+    let (next, gain) = match all.iter().find(saves) {
         Some(f) => (f["kind"].as_str()?.to_string(), ns(&f["saves"]["ps"])?),
         None => ("none".to_string(), "0 ns".to_string()),
     };

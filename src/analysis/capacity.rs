@@ -246,9 +246,11 @@ fn would_fit(
 fn finer(cx: &Cx, held: &[Held], found: &[(PeakRecord, Vec<&Buffer>)], i: usize) -> Option<String> {
     let largest = found.get(i)?.1.first()?;
     let most = largest.stored.shape.iter().copied().max()?;
+    // what does not divide stays as it is
     let needs = |j: usize, k: u128| -> Option<(&Held, u128)> {
         let (h, (_, at_peak)) = (held.get(j)?, found.get(j)?);
-        Some((h, at_peak.iter().map(|b| h.allocated(&b.stored, k)).sum()))
+        let one = |b: &&Buffer| h.allocated(&b.stored, if b.stored.divides(k) { k } else { 1 });
+        Some((h, at_peak.iter().map(one).sum()))
     };
     // all owners below the device must hold it: the register file and the registers of a thread
     let small = |h: &Held| matches!(h.storage, Storage::Smem | Storage::Tmem | Storage::Rmem);
@@ -257,8 +259,7 @@ fn finer(cx: &Cx, held: &[Held], found: &[(PeakRecord, Vec<&Buffer>)], i: usize)
         all.find(|(h, n)| small(h) && h.limit.is_some_and(|l| *n > u128::from(l)))
     };
     let fits = |k: u128| misses(k).is_none();
-    let divides = |k: u128| largest.stored.shape.iter().any(|e| *e >= k && e % k == 0);
-    let k = (2..=most.min(1 << 20)).find(|k| divides(*k) && fits(*k))?;
+    let k = (2..=most.min(1 << 20)).find(|k| largest.stored.divides(*k) && fits(*k))?;
     let positions = cx
         .walk
         .frame(largest.birth.frame)
@@ -271,16 +272,15 @@ fn finer(cx: &Cx, held: &[Held], found: &[(PeakRecord, Vec<&Buffer>)], i: usize)
         let each = t.saturating_mul(largest.stored.copies);
         text.push_str(&format!(" at {each} {}s", cx.machine.level(cx.machine.finest())));
     }
-    let sizes = held.iter().zip(found).filter(|(h, _)| h.storage == largest.storage);
-    let sizes: Vec<String> = sizes
-        .map(|(h, (_, at))| {
-            let n: u128 = at.iter().map(|b| h.allocated(&b.stored, k)).sum();
-            format!("{} a {}", bytes(n), h.name)
-        })
-        .collect();
+    if let Some(e) = largest.stored.shape.iter().find(|e| e.is_multiple_of(k)) {
+        text.push_str(&format!(", an axis of {e} in {k}"));
+    }
+    let here = (0..held.len()).filter_map(|j| needs(j, k));
+    let here = here.filter(|(h, _)| h.storage == largest.storage);
+    let sizes: Vec<String> = here.map(|(h, n)| format!("{} a {}", bytes(n), h.name)).collect();
     text = format!("{text}: {}", sizes.join(", "));
     // a coarser one that is refused for another owner's sake is worth a word
-    let near = (2..k).rev().filter(|n| divides(*n)).find_map(|n| {
+    let near = (2..k).rev().filter(|n| largest.stored.divides(*n)).find_map(|n| {
         let here = needs(i, n).filter(|(h, x)| h.limit.is_some_and(|l| *x <= u128::from(l)));
         here.and_then(|_| Some((n, misses(n)?)))
     });

@@ -108,7 +108,7 @@ pub fn diff_text(d: &Diff, full: bool) -> String {
 
 fn rest(out: &mut String, all: usize, shown: usize, what: &str) {
     if let Some(n) = all.checked_sub(shown).filter(|n| *n > 0) {
-        let _ = writeln!(out, "  {n} more {what}: --full");
+        let _ = writeln!(out, "  {n} more {what} with --full");
     }
 }
 

@@ -14,7 +14,8 @@
 //! Bytes: each operand use is one read of what the op touches, each result one write. Views,
 //! windows read in place and reshards that change nothing physical cost nothing. A read or write
 //! of `gmem` or `host` is counted at `grid`: threads of one grid position that use the same byte
-//! in one op fetch it once.
+//! in one op fetch it once. An element that is used as a number, in a subscript or as a bound, is
+//! a read too.
 
 use std::sync::Arc;
 
@@ -122,6 +123,7 @@ pub(super) fn of<'a>(cx: &Cx<'a>, step: &Step) -> Result<Option<OpCost<'a>>, Dia
     let ring = if op.op.role() == Role::Reshard { op.buffers() } else { 1 };
     let mut cost = OpCost { op, run, entries: vec![], comm: vec![], replicated: vec![], ring };
     if cx.is_free(&op) || op.op.role() == Role::Empty {
+        number(cx, &mut cost)?;
         return Ok(Some(cost));
     }
     let shape = Shape::of(cx, &op, &cost.run.active)?;
@@ -144,6 +146,24 @@ pub(super) fn of<'a>(cx: &Cx<'a>, step: &Step) -> Result<Option<OpCost<'a>>, Dia
     cost.entries = entries;
     cost.comm = communication(cx, &cost)?;
     Ok(Some(cost))
+}
+
+/// The read of an element of `gmem` that a launch uses as a number, such as a page in a subscript:
+/// each grid position loads it for itself.
+fn number(cx: &Cx, cost: &mut OpCost) -> Result<(), Diagnostic> {
+    let read = cost.op.op.role() == Role::Read && cost.run.launch.is_some();
+    let used = cost.op.node.outputs.first().filter(|v| read && cx.is_number(**v));
+    if used.is_none_or(|v| cx.graph.ty(*v).place.storage != Storage::Gmem) {
+        return Ok(());
+    }
+    let shape = Shape::of(cx, &cost.op, &cost.run.active)?;
+    let coarse = |a: &AxisId| cx.rank(*a) <= cx.machine.grid;
+    cost.run.each = cost.run.active.iter().copied().filter(coarse).collect();
+    for t in &shape.reads {
+        let read = traffic(cx, cost, &shape, t, true)?;
+        cost.entries.push(read);
+    }
+    Ok(())
 }
 
 /// Every axis that a value's placement names.

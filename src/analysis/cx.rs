@@ -13,7 +13,7 @@ use crate::base::Span;
 use crate::diag::{Code, Diagnostic};
 use crate::graph::{Def, Graph, Node, NodeKind, ValueId};
 use crate::ops::{Attrs, Op, PartialRule, Role};
-use crate::types::dim::{Env, Expr, VarTable};
+use crate::types::dim::{Env, Expr, VarKind, VarTable};
 use crate::types::placement::{AxisId, AxisSplit, MeshId};
 use crate::types::ty::TensorTy;
 
@@ -29,6 +29,8 @@ pub(super) struct Cx<'a> {
     pub walk: Walk,
     extents: Vec<u128>,
     fused: HashMap<ValueId, ValueId>,
+    /// Values that are used as numbers.
+    numbers: HashSet<ValueId>,
     updates: Updates,
     /// Which values are one buffer, once it was asked for.
     roots: OnceLock<Roots>,
@@ -48,6 +50,7 @@ impl<'a> Cx<'a> {
             walk,
             extents: vec![],
             fused: fused(graph),
+            numbers: numbers(graph),
             updates: Updates::default(),
             roots: OnceLock::new(),
             trips: Mutex::new(HashMap::new()),
@@ -172,6 +175,11 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// Whether a value is used as a number: in a subscript, or as the bound of a loop.
+    pub fn is_number(&self, v: ValueId) -> bool {
+        self.numbers.contains(&v)
+    }
+
     /// Whether a node does nothing physical: its result is its operand under another address.
     pub fn is_free(&self, op: &OpNode) -> bool {
         let ty = |v: Option<&ValueId>| v.map(|v| self.graph.ty(*v));
@@ -278,6 +286,14 @@ fn path(cx: &Cx, write: &OpNode, base: ValueId, tile: ValueId) -> Option<Vec<(Va
         }
     }
     None
+}
+
+fn numbers(graph: &Graph) -> HashSet<ValueId> {
+    let all = graph.vars.iter().filter_map(|(_, i)| match i.kind {
+        VarKind::Data(v) => Some(ValueId(v)),
+        _ => None,
+    });
+    all.collect()
 }
 
 /// Results of contractions that an atom accumulates: used once, by a linear elementwise op of two

@@ -141,11 +141,12 @@ fn totals(a: &Analysis, b: &Analysis) -> Vec<Change> {
     };
     let mut paths = b.metrics();
     paths.extend(a.metrics().into_iter().filter(|p| !b.metrics().contains(p)));
-    // bounds, then bytes at memory, then the rest as counted
+    // times, then bytes at memory, then the rest as counted
     paths.sort_by_key(|p| match p.split('.').next() {
-        Some("bound") => 0,
-        Some("gmem") => 1,
-        _ => 2,
+        Some("predicted") => 0,
+        Some("bound") => 1,
+        Some("gmem") => 2,
+        _ => 3,
     });
     paths
         .into_iter()

@@ -35,6 +35,8 @@ pub(super) struct Print {
     pub write_total: u128,
     /// Devices over which the buffer is split.
     pub devices: u128,
+    /// The range of its first axis in which all of it lies, where the uses say so.
+    pub lead: Option<(i64, i64)>,
 }
 
 /// Distinct bytes of every buffer in `gmem` that the given ops touch.
@@ -77,9 +79,16 @@ pub(super) fn footprints<'c>(cx: &Cx, ops: impl Iterator<Item = &'c OpCost<'c>>)
             read_total: all(&uses.reads),
             write_total: all(&uses.writes),
             devices: cx.extent_of(over),
+            lead: lead(&uses),
         });
     }
     out
+}
+
+fn lead(uses: &Uses) -> Option<(i64, i64)> {
+    let mut all = uses.reads.iter().chain(&uses.writes).map(Window::lead);
+    let first = all.next()??;
+    all.try_fold(first, |(lo, hi), w| w.map(|(a, b)| (lo.min(a), hi.max(b))))
 }
 
 /// The name of a buffer: its own, or that of the result that it is.

@@ -16,7 +16,7 @@ use crate::base::Span;
 use crate::diag::Diagnostic;
 use crate::graph::{Def, ParamKind, ValueId};
 use crate::ops::Role;
-use crate::types::placement::{AxisId, MeshId, Storage};
+use crate::types::placement::{AxisId, AxisSplit, MeshId, Storage};
 
 pub(super) struct Buffer {
     pub value: ValueId,
@@ -61,6 +61,11 @@ impl Stored {
                 one.saturating_mul(self.copies).saturating_mul(u128::from(self.ring))
             }
         }
+    }
+
+    /// Whether an axis of what one owner has can be split `k` times finer.
+    pub fn divides(&self, k: u128) -> bool {
+        self.shape.iter().any(|e| *e >= k && e.is_multiple_of(k.max(1)))
     }
 
     /// Bytes in one thread.
@@ -314,7 +319,8 @@ fn stored(cx: &Cx, v: ValueId, birth: Birth) -> Result<Stored, Diagnostic> {
     cx.checked(live, value.span)?;
     let mut shape = vec![];
     for (i, e) in cx.shape(ty, value.span)?.into_iter().enumerate() {
-        shape.push(place.axes.get(i).map_or(e, |s| cx.axis_local(s, e, &coarse)));
+        let part = |s: &AxisSplit| if s.padded { 1 } else { cx.axis_local(s, e, &coarse) };
+        shape.push(place.axes.get(i).map_or(e, part));
     }
     let via = made.as_ref().and_then(OpNode::via);
     Ok(Stored {

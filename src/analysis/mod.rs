@@ -128,7 +128,7 @@ pub fn analyze(
     // the sizes of a sweep that asks for another figure leave it out as they leave out the ops
     let reuse = target.filter(|_| !options.no_ops || predicted.is_some());
     let reuse = reuse.and_then(|t| reuse::reuse(&cx, t, &ops, &launches));
-    let prediction = predicted.and_then(|t| {
+    let predicted = predicted.and_then(|t| {
         let kept = reuse.as_ref().and_then(|r| r.gmem_lru).map(u128::from);
         timeline::predict(&cx, t, &ops, &groups, &launches, &footprints, kept)
     });
@@ -136,7 +136,8 @@ pub fn analyze(
     let advice = match options.no_advice {
         true => vec![],
         false => {
-            advice::advise(&cx, &ops, &live, &launches, &capacity, (bound, &groups, &footprints))
+            let priced = (bound, predicted.as_ref(), &groups, footprints.as_slice());
+            advice::advise(&cx, &ops, &live, &launches, &capacity, priced)
         }
     };
     let all: Vec<&OpCost> = ops.iter().collect();
@@ -158,7 +159,7 @@ pub fn analyze(
         reuse,
         roofline,
         advice,
-        prediction,
+        prediction: predicted.map(|p| p.record),
         scopes: if options.no_ops { vec![] } else { scopes::scopes(&cx, &ops)? },
         ops: if options.no_ops { vec![] } else { records(&cx, &ops) },
         notes: if options.no_ops { vec![] } else { notes(&cx, &ops, target) },

@@ -364,10 +364,10 @@ pub(super) fn group_bound(
     group: &Group,
     launches: &[LaunchRecord],
     t: &Traffic,
-    warm: bool,
+    (warm, even): (bool, Option<usize>),
 ) -> Bound {
     let mut rows = Rows::new();
-    of_group(cx, rates, group, launches, None, &mut rows);
+    of_group(cx, rates, group, launches, even, &mut rows);
     gmem(rates, &mut rows, t.moved, t.again, t.is, false);
     if warm {
         rows.remove("gmem in flight");
@@ -539,6 +539,26 @@ pub(super) struct Traffic {
     pub is: Certainty,
 }
 
+/// A buffer, or a part of it that is as a buffer of its own.
+type Held = (ValueId, Option<(i64, i64)>);
+
+/// Buffers of which any two groups touch the same part of the first axis or two without overlap,
+/// as weights that layers have each for themselves in one array.
+fn in_parts(groups: &Groups) -> BTreeSet<ValueId> {
+    let mut parts: BTreeMap<ValueId, Option<BTreeSet<(i64, i64)>>> = BTreeMap::new();
+    for f in groups.prints.iter().flat_map(|p| p.iter()) {
+        let at = parts.entry(f.root).or_insert_with(|| Some(BTreeSet::new()));
+        match (at.as_mut(), f.lead) {
+            (Some(all), Some(l)) => drop(all.insert(l)),
+            _ => *at = None,
+        }
+    }
+    let apart =
+        |all: &BTreeSet<(i64, i64)>| all.iter().zip(all.iter().skip(1)).all(|(a, b)| a.1 <= b.0);
+    let found = parts.into_iter().filter(|(_, p)| p.as_ref().is_some_and(apart));
+    found.map(|(root, _)| root).collect()
+}
+
 /// Bytes from the `gmem` of one device, and those that its last cache gives again, for each group.
 pub(super) fn traffic(
     cx: &Cx,
@@ -551,10 +571,12 @@ pub(super) fn traffic(
     let held = caches.filter_map(|c| c.capacity.known()).map(|f| u128::from(f.value)).sum();
     let sets = working_sets(cx, &groups.all);
     // when each buffer was touched last, with the bytes touched then
-    let mut recent: BTreeMap<ValueId, (usize, u128)> = BTreeMap::new();
+    let mut recent: BTreeMap<Held, (usize, u128)> = BTreeMap::new();
+    let parts = in_parts(groups);
+    let held_as = |f: &Print| -> Held { (f.root, f.lead.filter(|_| parts.contains(&f.root))) };
     let mut touched = Since::default();
     // no fewer bytes than those of each buffer that were touched so far
-    let mut covered: BTreeMap<ValueId, u128> = BTreeMap::new();
+    let mut covered: BTreeMap<Held, u128> = BTreeMap::new();
     let inputs: BTreeSet<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
     let results = footprints.iter().filter(|f| f.record.persistent);
     let mut kept: BTreeMap<ValueId, Written> = results.map(|f| (f.root, Written::Result)).collect();
@@ -574,7 +596,7 @@ pub(super) fn traffic(
             moved = least;
         }
         // what the group itself touches does not come before what it touches beside
-        let mut here: Vec<(ValueId, u128)> = vec![];
+        let mut here: Vec<(Held, u128)> = vec![];
         for f in prints.iter() {
             let (read, write) = (f.record.read, f.record.write);
             if !cached(target) {
@@ -587,11 +609,12 @@ pub(super) fn traffic(
                 is = is.and(f.record.read_is).and(f.record.write_is);
                 continue;
             }
-            let since = recent.get(&f.root).map(|(at, _)| touched.since(*at));
+            let part_of = held_as(f);
+            let since = recent.get(&part_of).map(|(at, _)| touched.since(*at));
             let gone = since.map(|s| s.saturating_sub(capacity));
             // what is first used here was there before, or is made here; a buffer of which a part
             // was touched has another part that was not
-            let part = covered.get(&f.root).copied().unwrap_or(0);
+            let part = covered.get(&part_of).copied().unwrap_or(0);
             let fresh = if inputs.contains(&f.root) { read.saturating_sub(part) } else { 0 };
             let first = gone.unwrap_or(0).max(fresh).min(read);
             let stored = kept.entry(f.root).or_default().touch(gone.unwrap_or(0), write);
@@ -602,7 +625,7 @@ pub(super) fn traffic(
             written += write.div_ceil(f.devices);
             through += (f.read_total + f.write_total).div_ceil(f.devices);
             is = is.and(f.record.read_is).and(f.record.write_is);
-            here.push((f.root, read.max(write)));
+            here.push((part_of, read.max(write)));
         }
         // each buffer once, at its last touch
         for (root, bytes) in here {

@@ -112,12 +112,18 @@ fn shown<'a>(sizes: &[&'a [(String, i64)]], each: usize) -> (Vec<&'a [(String, i
     (some, format!("{most} of {n} sizes; `--json` has all of them\n"))
 }
 
-/// One row for each point: work, bytes, the bound and what binds.
+/// One row for each point: work, bytes, the bound and what binds, and the predicted time where there
+/// is one.
 pub fn table(points: &[Point]) -> String {
     let all = programs(points);
     let names = short_names(&all);
     let (some, note) = shown(&sizes_of(points), all.len());
-    let mut head = vec!["size", "work", "gmem read", "written", "placed bound", "binds", ""];
+    let mut head = vec!["size", "work", "gmem read", "written", "placed bound", "binds"];
+    let predicted = points.iter().any(|p| p.found().is_some_and(|a| a.prediction.is_some()));
+    if predicted {
+        head.push("predicted");
+    }
+    head.push("");
     if all.len() > 1 {
         head.insert(1, "function");
     }
@@ -128,13 +134,13 @@ pub fn table(points: &[Point]) -> String {
             let i = all.iter().position(|a| a == p.program());
             row.push(i.and_then(|i| names.get(i).cloned()).unwrap_or_default());
         }
-        cells(p, &mut row);
+        cells(p, predicted, &mut row);
         rows.push(row);
     }
     aligned(&rows) + &note
 }
 
-fn cells(p: &Point, row: &mut Vec<String>) {
+fn cells(p: &Point, predicted: bool, row: &mut Vec<String>) {
     let a = match p {
         Point::Found(a) => a,
         Point::Refused(r) => return row.push(format!("refused: {}", r.refused)),
@@ -147,6 +153,9 @@ fn cells(p: &Point, row: &mut Vec<String>) {
     row.push(a.metric("bound").map_or("unrated".into(), |m| m.show()));
     let bound = a.roofline.as_ref().and_then(|r| r.bound("placed", "cold"));
     row.push(bound.map_or(String::new(), |b| b.binds.clone()));
+    if predicted {
+        row.push(a.metric("predicted").map_or("unrated".into(), |m| m.show()));
+    }
     let over: Vec<String> = a
         .capacity
         .iter()

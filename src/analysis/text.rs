@@ -54,7 +54,9 @@ pub fn text(a: &Analysis, sources: &SourceMap, show: Show) -> String {
     let mut rows = [1; PARTS];
     let mut best = of(rows);
     if !fits(&best) {
-        return best.lines().take(LINES - 1).map(|l| format!("{l}\n")).collect::<String>() + &long;
+        let (all, kept) = (best.lines().count(), LINES - 2);
+        best = best.lines().take(kept).map(|l| format!("{l}\n")).collect();
+        return best + &format!("{} more lines with --full\n", all - kept) + &long;
     }
     // a part that has no more, or no room, has its rows
     let mut grows = |part: &usize| {
@@ -134,8 +136,10 @@ fn report(a: &Analysis, sources: &SourceMap, show: Show, rows: [usize; PARTS]) -
         let rows = w.limit(Part::Advice, 3);
         super::advice::short(a, rows).iter().for_each(|l| w.line(l));
     }
-    for n in a.notes.iter().take(w.limit(Part::Notes, 4)) {
-        w.line(&format!("note: {n}"));
+    let few = w.limit(Part::Notes, 4).min(a.notes.len());
+    for (i, n) in a.notes.iter().take(few).enumerate() {
+        let rest = if i + 1 == few { more(a.notes.len() - few) } else { String::new() };
+        w.line(&format!("note: {n}{rest}"));
     }
     w.out
 }
@@ -146,6 +150,11 @@ struct Report<'a> {
     /// Rows of each part.
     rows: [usize; PARTS],
     full: bool,
+}
+
+/// Said where rows are left out.
+fn more(n: usize) -> String {
+    if n == 0 { String::new() } else { format!("  ({n} more with --full)") }
 }
 
 fn mark(c: Certainty) -> &'static str {
@@ -185,21 +194,26 @@ impl Report<'_> {
             head.push_str(&format!(" on {t}"));
         }
         self.line(&head);
-        for p in a.capacity.iter().filter(|p| p.exceeded).take(self.limit(Part::Answer, 3)) {
+        let over: Vec<&PeakRecord> = a.capacity.iter().filter(|p| p.exceeded).collect();
+        let few = self.limit(Part::Answer, 3).min(over.len());
+        for (i, p) in over.iter().take(few).enumerate() {
             let limit = u128::from(p.limit.unwrap_or(0));
             let (mut needs, mut has) = (bytes_like(p.allocated_in_place, limit), bytes(limit));
             if needs == has {
                 (needs, has) = (format!("{} B", p.allocated_in_place), format!("{limit} B"));
             }
+            let rest = if i + 1 == few { more(over.len() - few) } else { String::new() };
             self.line(&format!(
-                "does not fit: {} of a {} needs {} at its peak and has {}",
+                "does not fit: {} of a {} needs {} at its peak and has {}{rest}",
                 p.storage, p.owner, needs, has
             ));
-            for fit in p.would_fit.iter().take(self.limit(Part::Answer, 2)) {
-                let line = format!("  would fit: {fit}");
-                if !self.out.contains(&line) {
-                    self.line(&line);
-                }
+            let line = |fit: &String| format!("  would fit: {fit}");
+            let new = |l: &String| !self.out.lines().any(|o| o.starts_with(l.as_str()));
+            let fits: Vec<String> = p.would_fit.iter().map(line).filter(new).collect();
+            let few = self.limit(Part::Answer, 2).min(fits.len());
+            for (i, fit) in fits.iter().take(few).enumerate() {
+                let rest = if i + 1 == few { more(fits.len() - few) } else { String::new() };
+                self.line(&format!("{fit}{rest}"));
             }
         }
         if let Some(b) = a.roofline.as_ref().and_then(|r| r.bound("placed", "cold")) {
@@ -227,6 +241,13 @@ impl Report<'_> {
     fn next(&mut self, a: &Analysis) {
         let bounds = |n: &str| a.roofline.as_ref()?.bound(n, "cold");
         let lines = super::advice::next(a).unwrap_or_else(|| {
+            if let Some(f) = super::advice::slower(a) {
+                let kind = f.kind;
+                let none = "next: nothing found lowers the predicted time";
+                return vec![format!(
+                    "{none} (`{kind}` lowers the bound, and is predicted slower)"
+                )];
+            }
             let none = match (bounds("device"), bounds("placed")) {
                 (Some(d), Some(p)) if d.ps == p.ps && d.ps.is_some() => {
                     format!(
@@ -247,8 +268,10 @@ impl Report<'_> {
             return;
         }
         self.line("");
-        self.line("capacity            peak   in place  allocated      limit");
-        for p in a.capacity.iter().take(self.rows(Part::Capacity)) {
+        let few = self.limit(Part::Capacity, MOST);
+        let rest = more(a.capacity.len().saturating_sub(few));
+        self.line(&format!("capacity            peak   in place  allocated      limit{rest}"));
+        for p in a.capacity.iter().take(few) {
             let limit = p.limit.map_or("unrated".to_string(), |l| bytes(u128::from(l)));
             let verdict = if p.exceeded { "  exceeded" } else { "" };
             self.line(&format!(
@@ -265,10 +288,12 @@ impl Report<'_> {
         let shown: Vec<&PeakRecord> =
             a.capacity.iter().filter(|p| p.exceeded || self.full).collect();
         for p in shown.into_iter().take(self.limit(Part::Capacity, 1)) {
-            for v in p.values.iter().take(self.limit(Part::Capacity, 5)) {
+            let few = self.limit(Part::Capacity, 5).min(p.values.len());
+            for (i, v) in p.values.iter().take(few).enumerate() {
                 let site = self.at(&v.site);
+                let rest = if i + 1 == few { more(p.values.len() - few) } else { String::new() };
                 self.line(&format!(
-                    "    {:>10}  {}  {}  {site}",
+                    "    {:>10}  {}  {}  {site}{rest}",
                     bytes(v.allocated),
                     v.value,
                     v.ty
@@ -282,8 +307,10 @@ impl Report<'_> {
             return;
         }
         self.line("");
-        self.line("compute          logical      total");
-        for r in a.costs.work.iter().take(self.rows(Part::Work)) {
+        let few = self.limit(Part::Work, usize::MAX);
+        let rest = more(a.costs.work.len().saturating_sub(few));
+        self.line(&format!("compute          logical      total{rest}"));
+        for r in a.costs.work.iter().take(few) {
             let row = format!(
                 "  {:<12}{:>10} {:>10}{}",
                 r.resource,
@@ -352,7 +379,8 @@ impl Report<'_> {
             })
             .collect();
         if !named.is_empty() {
-            self.line(&format!("  distinct {}: {}", bytes(distinct), named.join(", ")));
+            let rest = more(prints.len() - named.len());
+            self.line(&format!("  distinct {}: {}{rest}", bytes(distinct), named.join(", ")));
         }
         self.reuse(a);
     }
@@ -364,12 +392,12 @@ impl Report<'_> {
         rows.sort_by_key(|x| std::cmp::Reverse(x.again));
         let row = |x: &&ReuseRow| {
             let held = match x.held {
-                Held::Yes => "held".to_string(),
-                Held::No => format!("missed at {}", bytes(x.nearest)),
-                Held::Partly => format!("{} missed", bytes(x.missed)),
+                Held::Yes => "still there".to_string(),
+                Held::No => format!("gone after {}", bytes(x.nearest)),
+                Held::Partly => format!("{} of it gone", bytes(x.missed)),
             };
             let buffer = x.buffer.split('#').next().unwrap_or_default();
-            format!("{buffer} {} between {} {held}", bytes(x.again), x.between.as_str())
+            format!("{buffer} {} between {}, {held}", bytes(x.again), x.between.as_str())
         };
         // values that each of many layers has are one row
         let mut said: Vec<(String, usize)> = vec![];
@@ -380,45 +408,52 @@ impl Report<'_> {
                 None => said.push((text, 1)),
             }
         }
-        let more = said.len().saturating_sub(most);
+        let hidden = said.len().saturating_sub(most);
         let shown: Vec<String> = said
             .into_iter()
             .take(most)
             .map(|(t, n)| if n == 1 { t } else { format!("{t} (x {n})") })
             .collect();
         let gmem = match r.gmem_lru {
-            Some(n) => format!("gmem {} predicted", bytes(u128::from(n))),
-            None => "gmem not predicted".to_string(),
+            Some(n) => format!("{} of gmem predicted", bytes(u128::from(n))),
+            None => "bytes of gmem not predicted".to_string(),
         };
         let (name, size, mark) = (&r.cache, bytes(r.capacity), mark(r.is));
-        let head = format!("  {name} of {size}: {gmem}{mark}; again ");
+        let head = format!("  {name} of {size}: {gmem}{mark}; read again: ");
         if !self.full {
-            self.line(&(head + &shown.join(", ")));
+            let rest = more(hidden);
+            self.line(&(head + &shown.join("; ") + &rest));
             return;
         }
         for (i, row) in shown.iter().enumerate() {
             let start = if i == 0 { head.clone() } else { " ".repeat(4) };
             self.line(&(start + row));
         }
-        if more > 0 {
-            self.line(&format!("    {more} more: --json"));
+        if hidden > 0 {
+            self.line(&format!("    {hidden} more with --json"));
         }
     }
 
     fn bounds(&mut self, a: &Analysis) {
         let Some(r) = &a.roofline else { return };
         self.line("");
-        self.line(&format!("bounds at {} rates", r.rates));
         let full = self.full;
-        for b in r.bounds.iter().filter(|b| full || b.form == "cold") {
-            let rows = b.rows.iter().filter(|r| r.ps.is_some()).take(self.limit(Part::Bounds, 4));
-            let rows: Vec<String> = rows
+        let shown: Vec<&Bound> = r.bounds.iter().filter(|b| full || b.form == "cold").collect();
+        let rest = more(r.bounds.len() - shown.len());
+        self.line(&format!("bounds at {} rates{rest}", r.rates));
+        for b in shown {
+            let rated: Vec<&BoundRow> = b.rows.iter().filter(|r| r.ps.is_some()).collect();
+            let few = self.limit(Part::Bounds, 4);
+            let rest = more(rated.len().saturating_sub(few));
+            let rows: Vec<String> = rated
+                .iter()
+                .take(few)
                 .map(|r| {
                     let t = time(r.ps.map_or(0.0, |p| p.as_f64()));
                     format!("{} {t}{}", r.resource, mark(r.is))
                 })
                 .collect();
-            self.line(&format!("  {:<7}{:<5} {}", b.name, b.form, rows.join(", ")));
+            self.line(&format!("  {:<7}{:<5} {}{rest}", b.name, b.form, rows.join(", ")));
         }
         let mut said: Vec<String> = vec![];
         for row in r.bounds.iter().flat_map(|b| &b.rows) {
@@ -431,13 +466,16 @@ impl Report<'_> {
                 said.push(text);
             }
         }
-        for s in said.iter().take(self.limit(Part::Bounds, 3)) {
-            self.line(s);
+        let few = self.limit(Part::Bounds, 3).min(said.len());
+        for (i, s) in said.iter().take(few).enumerate() {
+            let rest = if i + 1 == few { more(said.len() - few) } else { String::new() };
+            self.line(&format!("{s}{rest}"));
         }
     }
 
     fn launches(&mut self, a: &Analysis) {
-        for l in a.launches.iter().take(self.limit(Part::Launches, 2)) {
+        let few = self.limit(Part::Launches, 2).min(a.launches.len());
+        for (i, l) in a.launches.iter().take(few).enumerate() {
             let mut s = format!("launch {} at {}:", l.name, self.at(&l.site));
             let levels: Vec<String> =
                 l.positions.iter().map(|(level, n)| format!(" {n} {level}")).collect();
@@ -452,6 +490,9 @@ impl Report<'_> {
             }
             if let Some(b) = &l.barrier {
                 s.push_str(&format!("; grid barrier at {}", self.at(b)));
+            }
+            if i + 1 == few {
+                s.push_str(&more(a.launches.len() - few));
             }
             self.line(&s);
         }
@@ -474,7 +515,8 @@ impl Report<'_> {
         let mut at = 0..;
         shown.retain(|_| at.next().is_some_and(|i| order.contains(&i)));
         self.line("");
-        self.line("calls                     flop each  gmem each  gmem of all");
+        let rest = more(a.scopes.len() - shown.len());
+        self.line(&format!("calls                     flop each  gmem each  gmem of all{rest}"));
         for s in &shown {
             let flops: u128 = s.costs.flops.iter().map(|f| f.total).sum();
             let gmem = gmem(s);
@@ -487,10 +529,6 @@ impl Report<'_> {
                 bytes(whole(gmem)),
                 bytes(gmem),
             ));
-        }
-        let more = all - shown.len();
-        if more > 0 {
-            self.line(&format!("  {more} more: --full"));
         }
     }
 
@@ -509,7 +547,8 @@ impl Report<'_> {
             return;
         }
         self.line("");
-        self.line(if self.full { "ops" } else { "largest ops" });
+        let rest = more(a.ops.len() - ops.len());
+        self.line(&format!("{}{rest}", if self.full { "ops" } else { "largest ops" }));
         for o in ops {
             let work: Vec<String> = o
                 .costs

@@ -46,6 +46,15 @@ pub(super) struct Window {
     pub is: Certainty,
 }
 
+impl Window {
+    /// The range of the buffer's first axis that it lies in, where that is the same in all runs.
+    pub fn lead(&self) -> Option<(i64, i64)> {
+        let first = self.axes.as_ref()?.first()?.as_ref()?;
+        let start = first.start.as_int().filter(|_| !self.through && first.steps.is_empty())?;
+        Some((start, start.checked_add(first.len)?))
+    }
+}
+
 /// One use of a buffer by an op.
 pub(super) struct Use {
     pub root: ValueId,

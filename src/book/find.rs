@@ -74,7 +74,34 @@ pub fn topic(query: &str) -> Option<Place> {
 /// Most places that one answer lists.
 const LISTED: usize = 60;
 
-/// The sections that have all words: in their headings first, then in their text.
+/// The sections whose tables say what words of others are here, and what a report's labels mean.
+const WORDS: [&str; 2] = ["Words of PyTorch and CUDA", "Labels of a report"];
+
+/// Letters and digits alone: `kv-cache` and `KV cache` are one word.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// What these tables have for a query: commands, each with what it is here.
+fn foreign(query: &str) -> Vec<(String, String)> {
+    let query = plain(query);
+    let code = |cell: &str| -> Vec<String> {
+        cell.split('`').skip(1).step_by(2).map(String::from).collect()
+    };
+    let rows = places().into_iter().filter(|(_, s)| WORDS.contains(&s.title.as_str()));
+    let mut out = vec![];
+    for line in rows.flat_map(|(_, s)| &s.lines) {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        let [there, here, read] = cells.as_slice() else { continue };
+        if code(there).iter().any(|w| plain(w) == query) {
+            out.extend(code(read).into_iter().map(|c| (c, here.replace('`', ""))));
+        }
+    }
+    out
+}
+
+/// The sections that have all words: in their headings first, then what words of other languages
+/// are here, then those with the words and with longer ones in their text.
 ///
 /// # Errors
 /// No section has them all.
@@ -84,32 +111,39 @@ pub fn find(words: &[String]) -> Result<String, Refusal> {
         let text = text.to_lowercase().replace('`', "");
         words.iter().all(|w| text.contains(w.as_str()))
     };
-    let mut hits: Vec<(usize, Place, String)> = vec![];
+    let query = words.join(" ");
+    let whole = |text: &str| {
+        let text = text.to_lowercase();
+        let all: Vec<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        words.iter().all(|w| all.contains(&w.as_str()))
+    };
+    let mut hits: Vec<(usize, String, String)> =
+        foreign(&query).into_iter().map(|(c, here)| (1, c, here)).collect();
     for (page, s) in places() {
         let text = s.lines.join("\n");
-        if has(&s.title) {
-            // the name itself before longer titles
-            let exact = words.join(" ") == s.key() || words.join(" ") == s.title.to_lowercase();
-            hits.push((usize::from(!exact), (page, s), s.gist()));
-        } else if has(&text) {
+        let place = command((page, s));
+        // the name itself before longer titles
+        let exact = plain(&query) == plain(&s.key()) || query == s.title.to_lowercase();
+        if exact || has(&s.title) {
+            hits.push((if exact { 0 } else { 2 }, place, s.gist()));
+        } else if !WORDS.contains(&s.title.as_str()) && has(&text) {
             let line = s.lines.iter().find(|l| has(l)).or_else(|| {
                 let some = |l: &&&str| words.iter().any(|w| l.to_lowercase().contains(w.as_str()));
                 s.lines.iter().find(some)
             });
-            hits.push((2, (page, s), line.map_or_else(String::new, |l| l.trim().to_string())));
+            let line = line.map_or_else(String::new, |l| l.trim().to_string());
+            hits.push((if whole(&text) { 3 } else { 4 }, place, line));
         }
     }
     if hits.is_empty() {
         return Err(Refusal(format!(
-            "nothing in the book has `{}`: `tilefoundry spec` lists the topics",
-            words.join(" ")
+            "nothing in the book has `{query}`: `tilefoundry spec` lists the topics"
         )));
     }
     hits.sort_by_key(|(rank, ..)| *rank);
     let mut listed: Vec<(String, String)> = vec![];
     let mut more = 0;
-    for (_, place, line) in &hits {
-        let c = command(*place);
+    for (_, c, line) in hits {
         if listed.iter().any(|(l, _)| *l == c) {
             continue;
         }

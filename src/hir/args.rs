@@ -174,8 +174,8 @@ impl Elab<'_> {
         let params = op.params();
         let mut given: Vec<(&'static Param, Vec<&ast::Arg>)> =
             params.iter().map(|p| (p, vec![])).collect();
-        let mut next = 0;
-        let mut ok = true;
+        let (mut next, mut ok) = (0, true);
+        let mut strays: Vec<&ast::Arg> = vec![];
         for a in args {
             if a.inout {
                 let msg = format!("`{}` is an op: it updates nothing in place", op.name());
@@ -193,7 +193,12 @@ impl Elab<'_> {
                     {
                         next += 1;
                     }
-                    (next < params.len()).then_some(next)
+                    // `concat(a, b, 0)`: an axis, and no third tensor
+                    let axis = |p: &Param| p.kind == ParamKind::Dims && !p.positional;
+                    let tensors = given.get(next).is_some_and(|(p, g)| {
+                        p.kind == ParamKind::Tensors && !g.is_empty() && params.iter().any(axis)
+                    });
+                    (next < params.len() && !(tensors && is_integer(&a.value))).then_some(next)
                 }
             };
             match (at, &a.name) {
@@ -208,18 +213,12 @@ impl Elab<'_> {
                     ok = false;
                 }
                 (None, None) => {
-                    let sig = signature(op);
-                    let d = Diagnostic::new(
-                        Code::BadArgs,
-                        a.span,
-                        format!("`{}` has no positional parameter left for this", op.name()),
-                    )
-                    .help(format!("its signature is `{sig}`"));
-                    self.push(d);
+                    strays.push(a);
                     ok = false;
                 }
             }
         }
+        self.strays(op, &given, &strays);
         // what an argument at fault was meant for is not known
         let matched = ok;
         for (p, g) in &given {
@@ -235,6 +234,38 @@ impl Elab<'_> {
             }
         }
         ok.then_some(Matched { given })
+    }
+
+    /// Arguments without a name behind the positional ones: each is meant for the first attribute
+    /// that takes its kind.
+    fn strays(&mut self, op: &dyn Op, given: &[(&Param, Vec<&ast::Arg>)], strays: &[&ast::Arg]) {
+        let free = given.iter().filter(|(p, g)| !p.positional && g.is_empty());
+        let mut free: Vec<&Param> = free.map(|(p, _)| *p).collect();
+        for a in strays {
+            let v = self.expr(&a.value);
+            if matches!(v, Val::Error) {
+                continue;
+            }
+            let meant = free.iter().position(|p| takes(p.kind, &v)).map(|i| free.remove(i));
+            let d = match meant {
+                Some(p) => {
+                    let shown = match &v {
+                        Val::Num(n) => n.show(&self.g.vars),
+                        _ => "..".into(),
+                    };
+                    let (op, p) = (op.name(), p.name);
+                    let msg = format!("`{p}` of `{op}` is given by name: `{p} = {shown}`");
+                    let before = Span { end: a.span.start, ..a.span };
+                    Diagnostic::new(Code::BadArgs, a.span, msg)
+                        .edits("name it", vec![(before, format!("{p} = "))])
+                }
+                None => {
+                    let msg = format!("`{}` has no positional parameter left for this", op.name());
+                    Diagnostic::new(Code::BadArgs, a.span, msg)
+                }
+            };
+            self.push(d.help(format!("its signature is `{}`", signature(op))));
+        }
     }
 
     pub(super) fn unknown_attr(&mut self, of: &str, n: &ast::Name, known: Vec<&str>) {
@@ -379,6 +410,28 @@ fn kind_words(k: ParamKind) -> &'static str {
         ParamKind::PerAxis => "an integer, or a list with one for each axis such as `[1, 2]`",
         ParamKind::Ints => "a list of integers such as `[1, 0]`",
         _ => "another kind of value",
+    }
+}
+
+/// Whether an attribute of a kind takes a value.
+fn takes(kind: ParamKind, v: &Val) -> bool {
+    use ParamKind as P;
+    match v {
+        Val::Num(_) => matches!(kind, P::Int | P::Number | P::Dims | P::PerAxis),
+        Val::List(_) => matches!(kind, P::Dims | P::PerAxis | P::Ints | P::Shape),
+        Val::Bool(_) => kind == P::Bool,
+        Val::Str(_) => kind == P::Str,
+        Val::DType(_) => matches!(kind, P::DType | P::Type),
+        _ => false,
+    }
+}
+
+/// An integer as it is written, perhaps negative.
+fn is_integer(e: &ast::Expr) -> bool {
+    match &e.kind {
+        ExprKind::Int(_) => true,
+        ExprKind::Unary { op: ast::UnaryOp::Neg, operand } => is_integer(operand),
+        _ => false,
     }
 }
 

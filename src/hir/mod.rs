@@ -20,6 +20,7 @@ mod assigns;
 pub mod calls;
 pub mod elab;
 pub mod exprs;
+mod fit;
 pub mod functions;
 pub mod hints;
 pub mod kernels;

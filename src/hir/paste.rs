@@ -248,10 +248,13 @@ impl Elab<'_> {
                             ),
                             None => format!("`{}` takes {} arguments", f.name.text, f.params.len()),
                         };
-                        self.diags.push(
-                            Diagnostic::new(Code::BadArgs, a.span, msg)
-                                .label(f.name.span, "declared here"),
-                        );
+                        let mut d = Diagnostic::new(Code::BadArgs, a.span, msg)
+                            .label(f.name.span, "declared here");
+                        if let Some(q) = attr {
+                            let before = Span { end: a.span.start, ..a.span };
+                            d = d.edits("name it", vec![(before, format!("{} = ", q.name.text))]);
+                        }
+                        self.diags.push(d);
                     }
                 }
                 continue;

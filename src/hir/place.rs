@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::split::{self, Conflict, Demand};
 use crate::base::Span;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Label};
 use crate::graph::{Def, Graph, NodeId, NodeKind, RegionId, ValueId};
 use crate::ops::{Call, EvalCx, OutTy, Role};
 use crate::types::dim::{Env, Expr, VarKind};
@@ -45,13 +45,16 @@ struct Pass<'a> {
     annotated: &'a HashMap<ValueId, (Placement, Span)>,
     demand: HashMap<ValueId, Demand>,
     diags: Vec<Diagnostic>,
+    /// Reductions that are used before they are finished, with what was said of each.
+    unfinished: Vec<(ValueId, usize)>,
     changed: bool,
 }
 
 /// Infers all placements of a graph.
 pub fn run(g: &mut Graph, annotated: &HashMap<ValueId, (Placement, Span)>) -> Vec<Diagnostic> {
     let root = g.root;
-    let mut p = Pass { g, annotated, demand: HashMap::new(), diags: vec![], changed: true };
+    let (demand, diags, unfinished) = (HashMap::new(), vec![], vec![]);
+    let mut p = Pass { g, annotated, demand, diags, unfinished, changed: true };
     // without a mesh every value is whole, as elaboration left it
     let rounds = if p.g.meshes.axes().next().is_none() { 0 } else { ROUNDS };
     for _ in 0..rounds {
@@ -61,6 +64,7 @@ pub fn run(g: &mut Graph, annotated: &HashMap<ValueId, (Placement, Span)>) -> Ve
         p.changed = false;
         p.demand.clear();
         p.diags.clear();
+        p.unfinished.clear();
         p.seed();
         p.backward(root);
         p.forward(root, false);
@@ -376,9 +380,18 @@ impl Pass<'_> {
         }
         let at = self.g.value(r).span;
         if same_axes(&a.place.axes, &b.place.axes)
-            && self.diags.iter().any(|d| d.code == Code::PartialOperand && d.span() == Some(at))
+            && self
+                .diags
+                .iter()
+                .any(|d| d.code == Code::PartialOperand && d.labels.iter().any(|l| l.span == at))
         {
             return; // the cause is said
+        }
+        let cause = Some(r).filter(|_| !b.place.partial.is_empty()).map(|r| self.reduced(r));
+        if same_axes(&a.place.axes, &b.place.axes)
+            && self.unfinished.iter().any(|(v, _)| Some(*v) == cause)
+        {
+            return;
         }
         let name = self.g.value_name(p);
         let show = |t: &TensorTy| t.place.show(&t.shape, &self.g.vars, &self.g.meshes);
@@ -484,6 +497,16 @@ impl Pass<'_> {
         let name = format!("`{}`", node.label());
         let msg =
             if c.message.contains(&name) { c.message } else { format!("{name}: {}", c.message) };
+        let partial = c.code == Code::PartialOperand;
+        let cause = c.operands.first().and_then(|(i, _)| node.inputs.get(*i));
+        let cause = cause.filter(|_| partial).map(|v| self.reduced(*v));
+        // of one reduction that is not finished, all uses are one mistake
+        if let Some((_, i)) = self.unfinished.iter().find(|(v, _)| Some(*v) == cause)
+            && let Some(said) = self.diags.get_mut(*i)
+        {
+            said.labels.push(Label { span: node.span, text: format!("and by {name}") });
+            return;
+        }
         let mut d = Diagnostic::new(c.code, node.span, msg).help(c.help);
         for (i, remark) in c.operands {
             if let Some(v) = node.inputs.get(i) {
@@ -492,8 +515,29 @@ impl Pass<'_> {
                 d = d.label(value.span, format!("{who}{remark}"));
             }
         }
-        let d = self.g.at_call(&node, d);
+        let mut d = self.g.at_call(&node, d);
+        if let Some(v) = cause {
+            self.unfinished.push((v, self.diags.len()));
+            if d.span() == Some(node.span) {
+                d = d.here("expected a finished value");
+            }
+        }
         self.diags.push(d);
+    }
+
+    /// Where a partial value became so: back through what passes it on.
+    fn reduced(&self, v: ValueId) -> ValueId {
+        let mut at = v;
+        // operands are defined before their uses
+        for _ in 0..=self.g.node_count() {
+            let Def::Node(n, _) = self.g.value(at).def else { break };
+            let partial = |v: &&ValueId| !self.g.ty(**v).place.partial.is_empty();
+            match self.g.node(n).inputs.iter().find(partial) {
+                Some(from) => at = *from,
+                None => break,
+            }
+        }
+        at
     }
 
     /// An annotation places the result; it is no reshard.

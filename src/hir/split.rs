@@ -4,12 +4,15 @@
 //! that splits an operand's axis splits the domain dimension which indexes it; a split dimension
 //! that indexes a result splits it, one that is reduced leaves it partial.
 
+use super::fit::fitting;
 use crate::diag::Code;
 use crate::graph::Graph;
 use crate::ops::facts::{Access, AxisAccess, Domain};
 use crate::ops::{Attr, Call, Op, PartialRule, Role};
 use crate::types::dim::Expr;
-use crate::types::placement::{AxisId, AxisSplit, Factor, Placement, Storage, show_split};
+use crate::types::placement::{
+    AxisId, AxisSplit, Factor, Placement, Reduction, Storage, show_split,
+};
 use crate::types::ty::TensorTy;
 
 /// What the use of a value asks of its placement.
@@ -99,9 +102,9 @@ fn write(
     varying: &[AxisId],
 ) -> Vec<Placement> {
     if let Some(tile) = call.inputs.get(1)
-        && let Some((a, r)) = tile.place.partial.first()
+        && let Some((_, r)) = tile.place.partial.first()
     {
-        conflicts.push(partial_conflict(g, 1, *a, r.name()));
+        conflicts.push(partial_conflict(g, 1, tile, *r));
     }
     let Some(base) = call.inputs.first() else { return vec![] };
     let mut p = base.place.clone();
@@ -252,11 +255,15 @@ fn absorb(
             }
         };
         let Some(parts) = distribute(split, list, domain) else {
+            let fits = fitting(split, list, domain);
             return Err(Conflict {
                 code: Code::SplitReshape,
                 message: format!("the new axes do not end at the factors of `{shown}`"),
                 operands: vec![(i, format!("axis {k} is `{shown}`"))],
-                help: "a split axis is reshaped where the new axes end at factor boundaries; `reshard` to another split first".into(),
+                help: match fits.map(|s| show_split(&s, &extent, &g.vars, &g.meshes)) {
+                    Some(s) => format!("`{s}` in its place ends where the new axes do: split it so, or `reshard` it first"),
+                    None => "no split of it over these positions ends where the new axes do: `reshard` it to fewer positions, or reshape it before it is split".into(),
+                },
             });
         };
         for (d, new) in parts {
@@ -609,12 +616,8 @@ fn storage_of(op: &dyn Op, call: &Call, inside: bool) -> Storage {
 ///
 /// A refused one counts for the result where the op passes its kind: the other operand may be a
 /// carried variable, which is partial once the loop's body is known to make it so.
-fn partials(
-    g: &Graph,
-    op: &dyn Op,
-    call: &Call,
-) -> (Vec<(AxisId, crate::types::placement::Reduction)>, Option<Conflict>) {
-    use crate::types::placement::Reduction as R;
+fn partials(g: &Graph, op: &dyn Op, call: &Call) -> (Vec<(AxisId, Reduction)>, Option<Conflict>) {
+    use Reduction as R;
     let mut out: Vec<(AxisId, R)> = vec![];
     let mut refused = None;
     for (i, t) in call.inputs.iter().enumerate() {
@@ -630,7 +633,7 @@ fn partials(
                 PartialRule::Monotone => (matches!(r, R::Max | R::Min), alike),
             };
             if !(kind && fits) && refused.is_none() {
-                refused = Some(partial_conflict(g, i, *a, r.name()));
+                refused = Some(partial_conflict(g, i, t, *r));
             }
             if kind && !out.contains(&(*a, *r)) {
                 out.push((*a, *r));
@@ -640,12 +643,18 @@ fn partials(
     (out, refused)
 }
 
-fn partial_conflict(g: &Graph, operand: usize, a: AxisId, kind: &str) -> Conflict {
-    let name = g.meshes.axis_name(a);
+fn partial_conflict(g: &Graph, operand: usize, t: &TensorTy, kind: Reduction) -> Conflict {
+    let axes = t.place.partial.iter().filter(|(_, r)| *r == kind);
+    let axes: Vec<&str> = axes.map(|(a, _)| g.meshes.axis_name(*a)).collect();
+    let (kind, found) = (kind.name(), |a: &&str| format!("partial({}, {a})", kind.name()));
+    let found: Vec<String> = axes.iter().map(found).collect();
     Conflict {
         code: Code::PartialOperand,
-        message: format!("an operand is partial: its {kind} over `{name}` is not finished"),
-        operands: vec![(operand, format!("partial({kind}, {name})"))],
+        message: format!(
+            "an operand is partial: its {kind} over `{}` is not finished",
+            axes.join("`, `")
+        ),
+        operands: vec![(operand, format!("found {}", found.join(" ")))],
         help: "finish it with `complete(..)`; only linear operations take a partial sum, only monotone ones a partial max or min".into(),
     }
 }

@@ -1,10 +1,10 @@
 //! Ranked findings: what a change of the program would save, and which edit would test it.
 //!
 //! Comes in: the costs, liveness and bounds that the other families found. Goes out: [`Finding`]s,
-//! those that keep the program from running first, then by the time they take off the `placed`
-//! cold bound. Each rule is one file with one line in [`RULES`]; it looks for its pattern and says
-//! which counts would change. What the bound becomes then is computed here, by the same code as
-//! the bound itself.
+//! those that keep the program from running first, then by the time they take off the prediction
+//! and off the `placed` cold bound. Each rule is one file with one line in [`RULES`]; it looks for
+//! its pattern and says which counts would change. What bound and prediction become then is
+//! computed here, by the same code as these.
 
 mod address;
 mod bank_conflict;
@@ -38,10 +38,11 @@ use super::footprint::Print;
 use super::live::Liveness;
 use super::record::{Bound, Certainty, LaunchRecord, PeakRecord, Ratio, Site, big};
 use super::roofline::{self, Groups};
+use super::timeline;
 use crate::ops::facts::Resource;
 
 pub use text::long;
-pub(super) use text::{next, short};
+pub(super) use text::{next, short, slower};
 
 /// A place with its part in a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -63,10 +64,48 @@ pub struct Saving {
     pub bound_ps: Ratio,
     /// The loss is none that the bound counts: it takes each unit at its full rate.
     pub beyond: bool,
+    /// The predicted time with and without the change. None for what no simulation tells, as where
+    /// `beyond`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<Predicted>,
     /// The resource whose time changes most, and by how many picoseconds; it need not bind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
     pub resource_ps: Ratio,
+}
+
+impl Saving {
+    /// Picoseconds off the predicted time; off the bound, where the prediction is not known.
+    fn predicted_off(&self) -> Ratio {
+        self.predicted.as_ref().map_or(self.ps, Predicted::off)
+    }
+}
+
+impl Predicted {
+    /// What it takes off like for like, without launches that only the change is charged.
+    fn off(&self) -> Ratio {
+        if self.rises() { Ratio::ZERO } else { self.from_ps.minus(self.alike()) }
+    }
+
+    fn rises(&self) -> bool {
+        self.alike() > self.from_ps
+    }
+
+    fn alike(&self) -> Ratio {
+        self.to_ps.minus(self.launch_ps)
+    }
+}
+
+/// What a change does to the predicted time.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Predicted {
+    /// Picoseconds of the program as it is.
+    pub from_ps: Ratio,
+    /// Picoseconds with the change: what it touches is simulated anew. Ops that one new launch
+    /// would run are estimated: its overhead, the latency of its inputs, and their work.
+    pub to_ps: Ratio,
+    /// Of these, the overhead of launches by ops that are predicted without one as they are.
+    pub launch_ps: Ratio,
 }
 
 /// Bytes that a finding is worth.
@@ -145,6 +184,7 @@ struct Program<'p, 'c> {
     capacity: &'p [PeakRecord],
     /// The `placed` cold bound.
     bound: Option<&'p Bound>,
+    predicted: Option<&'p timeline::Predicted>,
     groups: &'p Groups<'p, 'c>,
     footprints: &'p [Print],
 }
@@ -163,6 +203,10 @@ enum Edit {
     Resident { launch: usize, n: u64 },
     /// Every unit does as much of a launch.
     Even { launch: usize },
+    /// Ops outside meshes run in one launch of so many positions.
+    Join { ops: Vec<usize>, positions: u128 },
+    /// A launch is part of another.
+    Fuse { launch: usize },
 }
 
 /// A finding without its time.
@@ -198,6 +242,10 @@ impl Draft {
     }
 }
 
+/// What findings are priced by: the bound and the prediction, with what they rest on.
+type Priced<'p, 'c> =
+    (Option<&'p Bound>, Option<&'p timeline::Predicted>, &'p Groups<'p, 'c>, &'p [Print]);
+
 /// Looks with every rule.
 pub(super) fn advise<'p, 'c>(
     cx: &'p Cx<'c>,
@@ -205,19 +253,23 @@ pub(super) fn advise<'p, 'c>(
     live: &'p Liveness,
     launches: &'p [LaunchRecord],
     capacity: &'p [PeakRecord],
-    (bound, groups, footprints): (Option<&'p Bound>, &'p Groups<'p, 'c>, &'p [Print]),
+    (bound, predicted, groups, footprints): Priced<'p, 'c>,
 ) -> Vec<Finding> {
-    let p = Program { cx, ops, live, launches, capacity, bound, groups, footprints };
+    let p = Program { cx, ops, live, launches, capacity, bound, predicted, groups, footprints };
     let mut out: Vec<Finding> = vec![];
     for r in RULES {
         // each is priced by a bound of its own
         out.par_extend(merged(alike((r.find)(&p))).into_par_iter().map(|d| finding(&p, r, d)));
     }
     out.retain(|f| matters(&p, f));
+    let off = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, Saving::predicted_off);
     let time = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, |s| s.ps);
     let eased = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, |s| s.resource_ps);
     let bytes = |f: &Finding| f.bytes.as_ref().map_or(0, |b| b.read + b.write);
-    out.sort_by_key(|f| (!f.blocking, Reverse(time(f)), Reverse(eased(f)), Reverse(bytes(f))));
+    out.sort_by_key(|f| {
+        let gives = (Reverse(off(f)), Reverse(time(f)), Reverse(eased(f)), Reverse(bytes(f)));
+        (!f.blocking, gives)
+    });
     out
 }
 
@@ -326,6 +378,7 @@ fn saving(p: &Program, d: &Draft) -> Option<Saving> {
     let mut ops: BTreeMap<usize, OpCost> = BTreeMap::new();
     let mut launches = p.launches.to_vec();
     let (mut even, mut of) = (None, BTreeSet::new());
+    let (mut joins, mut fused) = (vec![], vec![]);
     for e in &d.edits {
         match e {
             Edit::Resident { launch, n } => {
@@ -336,6 +389,8 @@ fn saving(p: &Program, d: &Draft) -> Option<Saving> {
                 even = Some(*launch);
                 of.insert(*launch);
             }
+            Edit::Join { ops, positions } => joins.push((ops, *positions)),
+            Edit::Fuse { launch } => fused.push(*launch),
             Edit::Scale { op, .. }
             | Edit::Sent { op, .. }
             | Edit::Ring { op, .. }
@@ -346,10 +401,11 @@ fn saving(p: &Program, d: &Draft) -> Option<Saving> {
         }
     }
     let mut changed = Changed { groups: BTreeMap::new(), launches: &launches, even };
-    let mut at = 0;
+    let (mut at, mut starts) = (0, vec![]);
     for (i, (launch, group)) in p.groups.all.iter().enumerate() {
         let here = at..at + group.len();
         at = here.end;
+        starts.push(here.start);
         if launch.is_some_and(|l| of.contains(&l)) || ops.range(here.clone()).next().is_some() {
             let new = here.zip(group).map(|(k, old)| ops.get(&k).unwrap_or(old));
             changed.groups.insert(i, new.collect());
@@ -358,6 +414,17 @@ fn saving(p: &Program, d: &Draft) -> Option<Saving> {
     let rates = (target, roofline::PEAK);
     let with = (p.groups, p.launches, p.footprints);
     let after = placed_with(p.cx, rates, with, before, &changed);
+    let predicted = p.predicted.filter(|_| !d.beyond).and_then(|now| {
+        let group = |o: &usize| starts.partition_point(|s| s <= o).checked_sub(1);
+        let join = |(ops, positions): &(&Vec<usize>, u128)| timeline::Join {
+            groups: ops.iter().filter_map(group).collect(),
+            positions: *positions,
+        };
+        let joins: Vec<timeline::Join> = joins.iter().map(join).collect();
+        let found = timeline::with(p.cx, target, now, with, (&changed, &joins, &fused));
+        let (to_ps, launch_ps) = found?;
+        Some(Predicted { from_ps: now.record.ps, to_ps, launch_ps })
+    });
     let then = after.values().flatten().max().copied().unwrap_or(Ratio::ZERO);
     let difference = |old: Ratio, new: Ratio| match d.beyond {
         true => new.minus(old),
@@ -374,6 +441,7 @@ fn saving(p: &Program, d: &Draft) -> Option<Saving> {
         share: ps.over(now).unwrap_or(Ratio::ZERO),
         bound_ps: then,
         beyond: d.beyond,
+        predicted,
         resource: most.map(|(_, n)| n.to_string()),
         resource_ps: most.map_or(Ratio::ZERO, |(t, _)| t),
     })
@@ -403,7 +471,7 @@ fn apply(edit: &Edit, o: &mut OpCost) {
         Edit::Unit { entry, to, .. } => {
             o.entries.iter_mut().skip(*entry).take(1).for_each(|e| e.key = Key::Work(*to));
         }
-        Edit::Resident { .. } | Edit::Even { .. } => {}
+        Edit::Resident { .. } | Edit::Even { .. } | Edit::Join { .. } | Edit::Fuse { .. } => {}
     }
 }
 

@@ -112,6 +112,9 @@ fn between(p: &Program, root: ValueId, writes: &[&Access], reads: &[&Access]) ->
     d.is = if same { Certainty::Exact } else { Certainty::UpperBound };
     d.bytes = bytes_of(p, "gmem", &edits);
     d.edits = edits;
+    if let (Group::Launch(_), Group::Launch(launch)) = (place(p, w), place(p, r)) {
+        d.edits.push(Edit::Fuse { launch });
+    }
     for (a, how) in writes.iter().map(|a| (a, "written")).chain(reads.iter().map(|a| (a, "read"))) {
         if let Some(o) = p.ops.get(a.op) {
             d = d.spot(o.op.node.span, format!("{how} by {}", label(a)));
@@ -278,6 +281,7 @@ fn together(p: &Program, c: &Cluster, by: &BTreeMap<ValueId, Vec<Access>>) -> Op
     }
     d.bytes = bytes_of(p, "gmem", &edits);
     d.edits = edits;
+    d.edits.push(Edit::Join { ops: c.ops.iter().copied().collect(), positions: blocks });
     for v in values.iter().take(8) {
         d = d.spot(p.cx.graph.value(*v).span, format!("{} goes through gmem", name(p, *v)));
     }

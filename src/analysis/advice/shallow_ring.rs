@@ -4,7 +4,7 @@ use super::look::name;
 use super::text::exact;
 use super::{Draft, Edit, Program, Rule};
 use crate::analysis::capacity::pools;
-use crate::analysis::cost::Key;
+use crate::analysis::cost::{Key, OpCost};
 use crate::analysis::record::Certainty;
 use crate::analysis::sum;
 use crate::analysis::units::time;
@@ -46,7 +46,8 @@ struct Loads {
 
 fn loads(p: &Program, launch: usize) -> Option<Loads> {
     let (mut staged, mut bare) = (Loads::default(), Loads { bare: true, ..Loads::default() });
-    for (i, o) in p.ops.iter().enumerate().filter(|(_, o)| o.run.launch == Some(launch)) {
+    let here = |o: &OpCost| o.run.launch == Some(launch) && !p.cx.is_free(&o.op);
+    for (i, o) in p.ops.iter().enumerate().filter(|(_, o)| here(o)) {
         let here = flight(p, i);
         let out = *o.op.node.outputs.first()?;
         let in_loop = o.run.trips.by(|_| true).values().any(|n| *n > 1);

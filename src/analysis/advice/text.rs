@@ -2,18 +2,30 @@
 
 use std::fmt::Write;
 
-use super::{Bytes, Finding, Saving};
+use super::{Bytes, Finding, Predicted, Saving};
 use crate::analysis::record::{Analysis, Certainty};
 use crate::analysis::units::{bytes, percent, time};
 use crate::base::SourceMap;
 
-/// The first finding as the answer to what is to be done, if it frees the program to run or takes
-/// time off the bound.
+/// The first finding as the answer to what is to be done that frees the program to run, or takes
+/// time off the bound and none on the prediction.
 pub fn next(a: &Analysis) -> Option<Vec<String>> {
-    let f = a.advice.first()?;
-    let gives = f.saves.as_ref().is_some_and(|s| s.ps.num > 0);
-    (f.blocking || gives)
-        .then(|| vec![format!("next ({}): {}", f.kind, f.edit), format!("  gives: {}", gain(f))])
+    let f = a.advice.iter().find(|f| f.blocking || (gives(f) && !rises(f)))?;
+    Some(vec![format!("next ({}): {}", f.kind, f.edit), format!("  gives: {}", gain(f))])
+}
+
+/// The first finding that takes time off the bound and is predicted to be slower.
+pub fn slower(a: &Analysis) -> Option<&Finding> {
+    a.advice.iter().find(|f| gives(f) && rises(f))
+}
+
+fn gives(f: &Finding) -> bool {
+    f.saves.as_ref().is_some_and(|s| s.ps.num > 0)
+}
+
+fn rises(f: &Finding) -> bool {
+    let predicted = f.saves.as_ref().and_then(|s| s.predicted.as_ref());
+    predicted.is_some_and(Predicted::rises)
 }
 
 /// What the edit of a finding gives.
@@ -32,7 +44,7 @@ pub fn short(a: &Analysis, rows: usize) -> Vec<String> {
     if !out.is_empty() {
         let more = match rest {
             0 => String::new(),
-            n => format!(" ({n} more with --advice)"),
+            n => format!("  ({n} more with --full or --advice)"),
         };
         out.insert(0, format!("advice{more}"));
     }
@@ -47,7 +59,7 @@ pub fn long(a: &Analysis, sources: &SourceMap) -> String {
         (0, _) => "advice: nothing found".to_string(),
         (_, Some((b, t))) => {
             let t = time(t.as_f64());
-            format!("advice, ranked by time off the placed cold bound of {t} ({})", b.binds)
+            format!("advice, ranked by time off the prediction and the bound of {t} ({})", b.binds)
         }
         _ => "advice".to_string(),
     };
@@ -72,6 +84,7 @@ fn worth(f: &Finding) -> String {
     }
     let up_to = if f.is == Certainty::Exact { "" } else { "up to " };
     parts.extend(f.saves.as_ref().map(|s| saving(s, up_to)));
+    parts.extend(f.saves.as_ref().and_then(|s| s.predicted.as_ref()).and_then(predicted));
     parts.extend(f.bytes.as_ref().map(|b| format!("{up_to}{}", amount(b))));
     if parts.is_empty() {
         return "no time or bytes that the bound counts".into();
@@ -100,6 +113,23 @@ fn saving(s: &Saving, up_to: &str) -> String {
             format!("{up_to}{t} off the bound ({share}), which becomes {then}{more}")
         }
     }
+}
+
+/// What becomes of the prediction, where that is a thousandth of it.
+fn predicted(p: &Predicted) -> Option<String> {
+    let (from, to) = (p.from_ps.as_f64(), p.to_ps.as_f64());
+    if (to - from).abs() * 1000.0 < from {
+        return None;
+    }
+    let mut text = format!("predicted {} instead of {}", time(to), time(from));
+    if to > from {
+        text.push_str(", which is more");
+        if !p.rises() {
+            let launch = time(p.launch_ps.as_f64());
+            text.push_str(&format!(": ops outside meshes have no launch here, of {launch}"));
+        }
+    }
+    Some(text)
 }
 
 fn amount(b: &Bytes) -> String {

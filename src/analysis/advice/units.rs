@@ -1,6 +1,7 @@
 //! Launches that leave units idle: too few positions, or a last wave that is mostly empty.
 
 use super::{Draft, Edit, Program, Rule};
+use crate::analysis::live::Buffer;
 use crate::analysis::sum;
 use crate::analysis::units::percent;
 
@@ -34,6 +35,7 @@ fn idle(p: &Program) -> Vec<Draft> {
         }
         let level = p.cx.machine.level(p.cx.machine.grid);
         let times = (units / n.max(1)).max(2);
+        let times = finer(p, i, times).unwrap_or(times);
         let edit = match n * times {
             m if m <= units => {
                 format!("{m} {level}s of 1/{times} each (up to {units} run at once)")
@@ -48,6 +50,15 @@ fn idle(p: &Program) -> Vec<Draft> {
         out.push(d.spot(l.site.span(), format!("{n} {level}s")));
     }
     out
+}
+
+/// The most times, up to `most`, that the largest value of a launch can be split finer.
+fn finer(p: &Program, launch: usize, most: u128) -> Option<u128> {
+    let inside =
+        |b: &&Buffer| p.cx.walk.frame(b.birth.frame).is_some_and(|f| f.launch == Some(launch));
+    let all = p.live.buffers.iter().filter(inside);
+    let largest = all.max_by_key(|b| b.stored.position)?;
+    (2..=most).rev().find(|k| largest.stored.divides(*k))
 }
 
 fn last_wave(p: &Program) -> Vec<Draft> {

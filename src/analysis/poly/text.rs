@@ -37,7 +37,7 @@ pub fn text(p: &Polynomials, full: bool) -> String {
             lines.push(line(p, f, piece));
         }
         if let Some(n) = f.pieces.len().checked_sub(few).filter(|n| *n > 0) {
-            lines.push(format!("{}: {n} more pieces: --full", f.figure));
+            lines.push(format!("{}: {n} more pieces with --full", f.figure));
         }
     }
     let shown = if full { lines.len() } else { lines.len().min(LINES) };
@@ -46,7 +46,7 @@ pub fn text(p: &Polynomials, full: bool) -> String {
     }
     let more = lines.len() - shown + hidden;
     if more > 0 {
-        let _ = writeln!(out, "{more} more: --full");
+        let _ = writeln!(out, "{more} more with --full");
     }
     out
 }

@@ -21,9 +21,11 @@ mod steady;
 mod text;
 mod time;
 mod trace;
+mod with;
 
 pub use export::{chrome, svg};
 pub(super) use text::{lines, timeline, unrated};
+pub(super) use with::{Join, with};
 
 use super::cost::{Key, OpCost};
 use super::cx::Cx;
@@ -44,6 +46,15 @@ fn picoseconds(t: u128) -> Ratio {
     Ratio::new(t, 1000)
 }
 
+/// A prediction with what it takes to price a change of the program.
+pub(super) struct Predicted {
+    pub record: Prediction,
+    /// Cold time of each group.
+    of_groups: Vec<u128>,
+    /// Bytes at `gmem` of the whole program, where they are known.
+    lru: Option<u128>,
+}
+
 /// The prediction; none where the target does not say how many units it has. `lru` are the bytes at
 /// `gmem` of the whole program where the last cache drops the least recently used.
 pub(super) fn predict<'c>(
@@ -54,15 +65,9 @@ pub(super) fn predict<'c>(
     launches: &[LaunchRecord],
     footprints: &[Print],
     lru: Option<u128>,
-) -> Option<Prediction> {
+) -> Option<Predicted> {
     let groups = &grouped.all;
-    let mut traffic = roofline::traffic(cx, target, grouped, footprints);
-    // of several launches it is not said which of them misses
-    if let ([t], Some(n)) = (traffic.as_mut_slice(), lru) {
-        let through = t.moved + t.again;
-        t.moved = t.moved.max(n).min(through);
-        t.again = through - t.moved;
-    }
+    let traffic = traffic(cx, target, grouped, footprints, lru);
     let cold = play(cx, target, ops, launches, (groups, &traffic, false))?;
     let kept = roofline::last_cache(target).map_or(0, |(_, n)| n);
     let fits = traffic.iter().map(|t| t.moved).sum::<u128>() <= kept;
@@ -72,7 +77,7 @@ pub(super) fn predict<'c>(
     };
     let measured = (target, roofline::MEASURED);
     let (rates, unrated) = cold.rates.records();
-    Some(Prediction {
+    let record = Prediction {
         ps: picoseconds(cold.total),
         warm_ps: picoseconds(warm),
         is: cold.is,
@@ -82,7 +87,26 @@ pub(super) fn predict<'c>(
         unrated,
         stages: cold.stages,
         launches: cold.predicted,
-    })
+    };
+    Some(Predicted { record, of_groups: cold.of_groups, lru })
+}
+
+/// What each group moves.
+fn traffic(
+    cx: &Cx,
+    target: &Target,
+    groups: &Groups,
+    footprints: &[Print],
+    lru: Option<u128>,
+) -> Vec<Traffic> {
+    let mut traffic = roofline::traffic(cx, target, groups, footprints);
+    // of several launches it is not said which of them misses
+    if let ([t], Some(n)) = (traffic.as_mut_slice(), lru) {
+        let through = t.moved + t.again;
+        t.moved = t.moved.max(n).min(through);
+        t.again = through - t.moved;
+    }
+    traffic
 }
 
 /// The traffic where nothing comes from `gmem` or has to reach it before the end.
@@ -105,28 +129,12 @@ fn play<'a, 'c>(
     launches: &'a [LaunchRecord],
     (groups, traffic, warm): (&[Group], &[Traffic], bool),
 ) -> Option<Predictor<'a, 'c>> {
-    let mut p = Predictor {
-        cx,
-        rates: Rates::new(target)?,
-        ops,
-        launches,
-        total: 0,
-        is: Certainty::Exact,
-        stages: vec![],
-        predicted: vec![],
-    };
+    let mut p = Predictor::new(cx, target, ops, launches)?;
     let mut at = 0;
     for (group, t) in groups.iter().zip(traffic) {
         let which: Vec<usize> = (at..at + group.1.len()).collect();
         at += group.1.len();
-        match group.0 {
-            Some(l) => {
-                let rates = (target, roofline::MEASURED);
-                let floor = roofline::group_bound(cx, rates, group, launches, t, warm);
-                p.launch(l, &which, t, &floor);
-            }
-            None => which.iter().for_each(|i| p.op(*i, t)),
-        }
+        p.group(group, &which, t, (warm, None));
     }
     Some(p)
 }
@@ -137,12 +145,53 @@ struct Predictor<'a, 'c> {
     ops: &'a [OpCost<'c>],
     launches: &'a [LaunchRecord],
     total: u128,
+    of_groups: Vec<u128>,
     is: Certainty,
     stages: Vec<StageRecord>,
     predicted: Vec<LaunchPrediction>,
 }
 
-impl Predictor<'_, '_> {
+impl<'a, 'c> Predictor<'a, 'c> {
+    fn new(
+        cx: &'a Cx<'c>,
+        target: &'c Target,
+        ops: &'a [OpCost<'c>],
+        launches: &'a [LaunchRecord],
+    ) -> Option<Predictor<'a, 'c>> {
+        Some(Predictor {
+            cx,
+            rates: Rates::new(target)?,
+            ops,
+            launches,
+            total: 0,
+            of_groups: vec![],
+            is: Certainty::Exact,
+            stages: vec![],
+            predicted: vec![],
+        })
+    }
+
+    /// Plays a group of the ops `which`; `even` is a launch whose units all do as much.
+    fn group(
+        &mut self,
+        group: &Group,
+        which: &[usize],
+        t: &Traffic,
+        (warm, even): (bool, Option<usize>),
+    ) {
+        let before = self.total;
+        match group.0 {
+            Some(l) => {
+                let rates = (self.rates.target, roofline::MEASURED);
+                let how = (warm, even);
+                let floor = roofline::group_bound(self.cx, rates, group, self.launches, t, how);
+                self.launch(l, which, t, &floor);
+            }
+            None => which.iter().for_each(|i| self.op(*i, t)),
+        }
+        self.of_groups.push(self.total - before);
+    }
+
     /// An op outside meshes, all its runs: the latency of each, and the work at the device's rate.
     fn op(&mut self, i: usize, t: &Traffic) {
         let Some(o) = self.ops.get(i) else { return };
@@ -161,7 +210,7 @@ impl Predictor<'_, '_> {
                         *at = Fs::saturating_add(*at, t);
                     }
                 }
-                Key::Read(s) => reads |= s == Storage::Gmem,
+                Key::Read(s) => reads |= s == Storage::Gmem && e.total > 0,
                 Key::Write(_) => {}
             }
             let host = matches!(e.key, Key::Read(Storage::Host) | Key::Write(Storage::Host));

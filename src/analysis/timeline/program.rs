@@ -156,7 +156,8 @@ pub(super) fn at_position(cx: &Cx, o: &OpCost, e: &Entry) -> u128 {
     let used = |a: &AxisId| o.run.trips.axes.contains(a);
     let inside = e.each.iter().filter(|a| !coarse(a));
     let sharing = o.run.active.iter().filter(|a| coarse(a) && !e.each.contains(a) && !used(a));
-    e.local.saturating_mul(cx.extent_of(inside)).div_ceil(cx.extent_of(sharing))
+    let all = e.local.saturating_mul(cx.extent_of(inside)).saturating_mul(e.left.0);
+    all.div_ceil(cx.extent_of(sharing).saturating_mul(e.left.1).max(1))
 }
 
 pub(super) struct Builder<'a, 'c> {
@@ -291,7 +292,7 @@ impl Builder<'_, '_> {
                 latency,
                 barrier,
                 blocks,
-                ring: reused.then(|| Ring { depth: o.op.buffers(), readers: vec![] }),
+                ring: reused.then(|| Ring { depth: o.ring.max(o.op.buffers()), readers: vec![] }),
             });
             self.tasks.entry(node_of(self.cx, o)).or_default().push(id);
             if let Some(b) = self.out.bodies.get_mut(body) {
@@ -343,6 +344,7 @@ impl Builder<'_, '_> {
                 Key::Read(Storage::Smem) | Key::Write(Storage::Smem) => {
                     add(Pipe::Smem, self.rates.bytes(Pipe::Smem, n), units);
                 }
+                Key::Read(Storage::Gmem) | Key::Write(Storage::Gmem) if n == 0 => {}
                 Key::Read(Storage::Gmem) => {
                     let m = &self.misses;
                     let miss = n.saturating_mul(m.miss).div_ceil(m.of.max(1));

@@ -21,7 +21,7 @@ pub(in crate::analysis) fn lines(p: &Prediction, rows: usize) -> Vec<String> {
         let waves = if l.waves == 1 { "wave" } else { "waves" };
         let runs = if l.runs > 1 { format!(" x {}", l.runs) } else { String::new() };
         out.push(format!(
-            "  {}: {}{runs}, {} {waves} of {} a unit; waits for {}; busy: {}",
+            "  {}: {}{runs}, {} {waves} with {} on a unit; time goes to {}; most busy: {}",
             l.name,
             time(l.ps.as_f64()),
             l.waves,
@@ -30,12 +30,22 @@ pub(in crate::analysis) fn lines(p: &Prediction, rows: usize) -> Vec<String> {
             list(&l.busy)
         ));
     }
+    let rest = p.launches.len().saturating_sub(rows);
+    if let Some(last) = out.iter_mut().next_back().filter(|_| rest > 0) {
+        last.push_str(&format!("  ({rest} more with --full)"));
+    }
     out
 }
 
 /// What the target does not state.
 pub(in crate::analysis) fn unrated(p: &Prediction, rows: usize) -> Vec<String> {
-    p.unrated.iter().take(rows).map(|u| format!("  unrated {u}")).collect()
+    let mut out: Vec<String> =
+        p.unrated.iter().take(rows).map(|u| format!("  unrated {u}")).collect();
+    let rest = p.unrated.len() - out.len();
+    if let Some(last) = out.last_mut().filter(|_| rest > 0) {
+        last.push_str(&format!("  ({rest} more with --full)"));
+    }
+    out
 }
 
 /// `matrix 96%, gmem 3%`

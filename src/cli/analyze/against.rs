@@ -12,8 +12,7 @@ use crate::session::tidy;
 
 /// Two functions at one size each.
 pub(super) fn difference(common: &Common, asked: &Asked, args: &Args) -> Reply {
-    let cells =
-        asked.analyze(&Options { no_prediction: true, no_advice: true, ..Options::default() });
+    let cells = asked.analyze(&Options { no_advice: true, ..Options::default() });
     let mut err = asked.err();
     for (c, s) in cells.iter().zip(&asked.functions) {
         err += &common.tell(&tidy(c.diagnostics().collect()), s.session.sources());

@@ -166,7 +166,8 @@ pub fn run(common: &Common, args: &Args) -> Reply {
     let options = Options {
         no_roofline: !(several || f.roofline || f.advice || f.all()),
         no_advice: !(f.advice || f.all() && (!several || args.json || args.full)),
-        no_prediction: !f.performance && !f.all() && args.timeline.is_none(),
+        // advice is priced by it
+        no_prediction: !(f.performance || f.advice || f.all()) && args.timeline.is_none(),
         // a table has no use for them, and they are most of a record
         no_ops: several && !args.full && !args.json,
         ..Options::default()

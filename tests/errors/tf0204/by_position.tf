@@ -1,5 +1,5 @@
 //! A parameter with a default is an attribute: it is given by name.
-// no fix: naming it is the author's choice of attribute
+// fixed
 
 module M {
     target "nvidia.h200_sxm";
