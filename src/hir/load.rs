@@ -1,10 +1,10 @@
 //! Reads the root file and all it names, and makes the tables of names.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Decl, FileInfo, ItemRef, Program, item_name, module_items};
-use crate::base::{SourceMap, Span};
+use crate::base::{HashMap, SourceMap, Span};
 use crate::diag::{Code, Diagnostic, did_you_mean};
 use crate::syntax::{ast, parser};
 use crate::types::dim::{Expr, VarInfo, VarKind, VarTable};
@@ -77,8 +77,8 @@ pub fn load_with(sources: &dyn Sources, root: &str, settings: &Settings) -> (Pro
         given: settings.configs,
         map: SourceMap::default(),
         files: vec![],
-        seen: HashMap::new(),
-        configs: HashMap::new(),
+        seen: HashMap::default(),
+        configs: HashMap::default(),
         diags: vec![],
     };
     l.file(root, None);
@@ -87,7 +87,7 @@ pub fn load_with(sources: &dyn Sources, root: &str, settings: &Settings) -> (Pro
         files: l.files,
         configs: l.configs,
         vars: VarTable::default(),
-        dims: HashMap::new(),
+        dims: HashMap::default(),
         overrides: vec![],
         diags: l.diags,
         consts: Default::default(),
@@ -155,7 +155,7 @@ impl Loader<'_> {
             id,
             ast: parsed.file,
             names: BTreeMap::new(),
-            inner: HashMap::new(),
+            inner: HashMap::default(),
             lost,
         });
         self.declare(index);
@@ -168,7 +168,7 @@ impl Loader<'_> {
     fn declare(&mut self, file: usize) {
         let Some(info) = self.files.get(file) else { return };
         let mut names = BTreeMap::new();
-        let mut inner = HashMap::new();
+        let mut inner = HashMap::default();
         let mut diags = vec![];
         for (n, item) in info.ast.items.iter().enumerate() {
             if let Some(name) = item_name(&item.kind) {
