@@ -25,7 +25,7 @@ mod wide_value;
 mod wrong_unit;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -37,7 +37,8 @@ use super::cx::Cx;
 use super::footprint::Print;
 use super::live::Liveness;
 use super::record::{Bound, Certainty, LaunchRecord, PeakRecord, Ratio, Site, big};
-use super::roofline::{self, Groups};
+use super::roofline::{self, Groups, Placed};
+use crate::base::HashMap;
 use crate::ops::facts::Resource;
 
 pub use text::long;
@@ -146,6 +147,8 @@ struct Program<'p, 'c> {
     /// The `placed` cold bound.
     bound: Option<&'p Bound>,
     groups: &'p Groups<'p, 'c>,
+    /// What the bound adds up, where there is one.
+    placed: Option<&'p Placed>,
     footprints: &'p [Print],
 }
 
@@ -198,6 +201,9 @@ impl Draft {
     }
 }
 
+/// Findings times ops that are priced before other threads have started.
+const FEW: usize = 1 << 13;
+
 /// Looks with every rule.
 pub(super) fn advise<'p, 'c>(
     cx: &'p Cx<'c>,
@@ -205,14 +211,21 @@ pub(super) fn advise<'p, 'c>(
     live: &'p Liveness,
     launches: &'p [LaunchRecord],
     capacity: &'p [PeakRecord],
-    (bound, groups, footprints): (Option<&'p Bound>, &'p Groups<'p, 'c>, &'p [Print]),
+    (bound, placed): (Option<&'p Bound>, Option<&'p Placed>),
+    (groups, footprints): (&'p Groups<'p, 'c>, &'p [Print]),
 ) -> Vec<Finding> {
-    let p = Program { cx, ops, live, launches, capacity, bound, groups, footprints };
-    let mut out: Vec<Finding> = vec![];
-    for r in RULES {
-        // each is priced by a bound of its own
-        out.par_extend(merged(alike((r.find)(&p))).into_par_iter().map(|d| finding(&p, r, d)));
-    }
+    let p = Program { cx, ops, live, launches, capacity, bound, groups, placed, footprints };
+    let drafts = |r: &&'static Rule| {
+        let rule = *r;
+        merged(alike((r.find)(&p))).into_iter().map(move |d| (rule, d))
+    };
+    let drafts: Vec<(&Rule, Draft)> = RULES.iter().flat_map(drafts).collect();
+    // each is priced by a bound of its own
+    let price = |(r, d)| finding(&p, r, d);
+    let mut out: Vec<Finding> = match drafts.len() * ops.len() < FEW {
+        true => drafts.into_iter().map(price).collect(),
+        false => drafts.into_par_iter().map(price).collect(),
+    };
     out.retain(|f| matters(&p, f));
     let time = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, |s| s.ps);
     let eased = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, |s| s.resource_ps);
@@ -250,7 +263,7 @@ fn merged(all: Vec<Draft>) -> Vec<Draft> {
 /// many layers: one edit of the source would take them all away.
 fn alike(drafts: Vec<Draft>) -> Vec<Draft> {
     let mut out: Vec<(Draft, usize)> = vec![];
-    let mut first: HashMap<(String, String, Option<u32>), Vec<usize>> = HashMap::new();
+    let mut first: HashMap<(String, String, Option<u32>), Vec<usize>> = HashMap::default();
     for d in drafts {
         let start = d.sites.first().map(|s| s.site.span().start);
         let seen = first.entry((d.what.clone(), d.edit.clone(), start)).or_default();
@@ -318,7 +331,7 @@ fn finding(p: &Program, rule: &Rule, d: Draft) -> Finding {
 
 /// The bound with a draft's edits, against the present one.
 fn saving(p: &Program, d: &Draft) -> Option<Saving> {
-    let (before, target) = (p.bound?, p.cx.machine.target?);
+    let (before, placed, target) = (p.bound?, p.placed?, p.cx.machine.target?);
     let now = before.ps?;
     if d.edits.is_empty() {
         return None;
@@ -356,7 +369,7 @@ fn saving(p: &Program, d: &Draft) -> Option<Saving> {
         }
     }
     let rates = (target, roofline::PEAK);
-    let with = (p.groups, p.launches, p.footprints);
+    let with = (p.groups, placed, p.footprints);
     let after = placed_with(p.cx, rates, with, before, &changed);
     let then = after.values().flatten().max().copied().unwrap_or(Ratio::ZERO);
     let difference = |old: Ratio, new: Ratio| match d.beyond {

@@ -29,7 +29,7 @@ use super::cost::{Key, OpCost};
 use super::cx::Cx;
 use super::footprint::Print;
 use super::record::{Bound, Certainty, LaunchRecord, Ratio, Site};
-use super::roofline::{self, Group, Groups, Traffic};
+use super::roofline::{self, Group, Groups, Placed, Rows, Traffic};
 use crate::ops::Role;
 use crate::target::Target;
 use crate::types::dim::Env;
@@ -50,13 +50,13 @@ pub(super) fn predict<'c>(
     cx: &Cx<'c>,
     target: &'c Target,
     ops: &[OpCost<'c>],
-    grouped: &Groups,
+    (groups, placed): (&Groups, &Placed),
     launches: &[LaunchRecord],
     footprints: &[Print],
     lru: Option<u128>,
 ) -> Option<Prediction> {
-    let groups = &grouped.all;
-    let mut traffic = roofline::traffic(cx, target, grouped, footprints);
+    let groups = (groups.all.as_slice(), placed.each.as_slice());
+    let mut traffic = placed.traffic.clone();
     // of several launches it is not said which of them misses
     if let ([t], Some(n)) = (traffic.as_mut_slice(), lru) {
         let through = t.moved + t.again;
@@ -76,7 +76,7 @@ pub(super) fn predict<'c>(
         ps: picoseconds(cold.total),
         warm_ps: picoseconds(warm),
         is: cold.is,
-        bound_ps: roofline::placed(cx, measured, grouped, launches, footprints, false).ps,
+        bound_ps: placed.bound(measured, footprints, false).ps,
         form: "cold".into(),
         rates,
         unrated,
@@ -103,7 +103,7 @@ fn play<'a, 'c>(
     target: &'c Target,
     ops: &'a [OpCost<'c>],
     launches: &'a [LaunchRecord],
-    (groups, traffic, warm): (&[Group], &[Traffic], bool),
+    ((groups, rows), traffic, warm): ((&[Group], &[Rows]), &[Traffic], bool),
 ) -> Option<Predictor<'a, 'c>> {
     let mut p = Predictor {
         cx,
@@ -116,13 +116,13 @@ fn play<'a, 'c>(
         predicted: vec![],
     };
     let mut at = 0;
-    for (group, t) in groups.iter().zip(traffic) {
+    for ((group, rows), t) in groups.iter().zip(rows).zip(traffic) {
         let which: Vec<usize> = (at..at + group.1.len()).collect();
         at += group.1.len();
         match group.0 {
             Some(l) => {
                 let rates = (target, roofline::MEASURED);
-                let floor = roofline::group_bound(cx, rates, group, launches, t, warm);
+                let floor = roofline::group_bound(rates, rows, t, warm);
                 p.launch(l, &which, t, &floor);
             }
             None => which.iter().for_each(|i| p.op(*i, t)),
