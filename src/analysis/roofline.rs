@@ -25,7 +25,7 @@
 //!
 //! `cold`: the inputs are in `gmem`. `warm`: what fits the last cache is there already.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::cost::{Key, OpCost};
@@ -36,6 +36,7 @@ use super::reuse::must_miss;
 use super::since::Since;
 use super::sum;
 use super::units::{bytes, time};
+use crate::base::{HashMap, HashSet};
 use crate::graph::ValueId;
 use crate::ops::facts::Resource;
 use crate::target::{RateSet, Target};
@@ -570,13 +571,13 @@ pub(super) fn traffic(
     let capacity = last_cache(target).map_or(0, |(_, n)| n);
     let sets = working_sets(cx, groups);
     // when each buffer was touched last, with the bytes touched then
-    let mut recent: BTreeMap<ValueId, (usize, u128)> = BTreeMap::new();
+    let mut recent: HashMap<ValueId, (usize, u128)> = HashMap::default();
     let mut touched = Since::default();
     // no fewer bytes than those of each buffer that were touched so far
-    let mut covered: BTreeMap<ValueId, u128> = BTreeMap::new();
-    let inputs: BTreeSet<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
+    let mut covered: HashMap<ValueId, u128> = HashMap::default();
+    let inputs: HashSet<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
     let results = footprints.iter().filter(|f| f.record.persistent);
-    let mut kept: BTreeMap<ValueId, Written> = results.map(|f| (f.root, Written::Result)).collect();
+    let mut kept: HashMap<ValueId, Written> = results.map(|f| (f.root, Written::Result)).collect();
     let mut out = vec![];
     for ((launch, ops), touched_here) in groups.all.iter().zip(&groups.touched) {
         let (mut moved, mut least) = (touched_here.missed, touched_here.missed);
