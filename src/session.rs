@@ -4,10 +4,10 @@
 //! it, functions by name, graphs that passed the verifier, and sizes for dims.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::base::SourceMap;
+use crate::base::{HashMap, HashSet, SourceMap};
 use crate::diag::{Code, Diagnostic, Level, did_you_mean};
 use crate::graph::{Graph, verify};
 use crate::hir::functions::{self, Compiled};
@@ -248,7 +248,7 @@ impl Session {
             .filter(|(_, at)| !funcs.iter().any(|(_, f)| own(f).contains(at)))
             .map(|(n, _)| n.as_str())
             .collect();
-        let mut done: HashSet<ItemRef> = HashSet::new();
+        let mut done: HashSet<ItemRef> = HashSet::default();
         loop {
             let next = funcs
                 .iter()
@@ -565,7 +565,7 @@ pub fn has_errors(diags: &[Diagnostic]) -> bool {
 /// Sorted by file and place, each once.
 pub fn tidy(mut diags: Vec<Diagnostic>) -> Vec<Diagnostic> {
     diags.sort_by_key(|d| (d.span().map(|s| (s.file, s.start, s.end)), d.level, d.code));
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     diags.retain(|d| seen.insert((d.code, d.span(), d.message.clone())));
     diags
 }

@@ -60,7 +60,7 @@ pub(super) struct Run {
 impl Run {
     /// Runs of all positions over `axes`, and over those that the trips depend on.
     pub fn count(&self, cx: &Cx, axes: &[AxisId]) -> u128 {
-        let rest = axes.iter().filter(|a| !self.trips.axes.contains(a));
+        let rest = axes.iter().filter(|a| !self.trips.axes().contains(a));
         self.trips.sum().saturating_mul(cx.extent_of(rest))
     }
 
@@ -213,7 +213,7 @@ fn settle_each(cx: &Cx, op: &OpNode, shape: &Shape, cost: &mut OpCost) {
             || split.contains(a)
             || partial.contains(a)
             || run.varying.contains(a)
-            || run.trips.axes.contains(a)
+            || run.trips.axes().contains(a)
     };
     run.each = run.active.iter().copied().filter(|a| each(a)).collect();
     let repeats = |a: &AxisId| {
@@ -221,7 +221,7 @@ fn settle_each(cx: &Cx, op: &OpNode, shape: &Shape, cost: &mut OpCost) {
             && !partial.contains(a)
             && !shares.contains(a)
             && !run.varying.contains(a)
-            && !run.trips.axes.contains(a)
+            && !run.trips.axes().contains(a)
             && cx.extent(*a) > 1
     };
     cost.replicated = run.each.iter().copied().filter(|a| repeats(a)).collect();
@@ -299,7 +299,7 @@ fn entry(
     // of what exists is no whole part
     let all = |each: &[AxisId], divides: &dyn Fn(AxisId) -> bool| -> Result<u128, Diagnostic> {
         let parted = |a: AxisId| {
-            apart.contains(&a) && each.contains(&a) && divides(a) && !run.trips.axes.contains(&a)
+            apart.contains(&a) && each.contains(&a) && divides(a) && !run.trips.axes().contains(&a)
         };
         let together = count(Grain::Split(&|a| divides(a) && !parted(a)))?;
         let rest: Vec<AxisId> = each.iter().copied().filter(|a| !parted(*a)).collect();
@@ -420,7 +420,7 @@ fn communication(cx: &Cx, cost: &OpCost) -> Result<Vec<Comm>, Diagnostic> {
         };
         let coarse: Vec<AxisId> = active.iter().copied().filter(|x| cx.rank(*x) <= rank).collect();
         let runs = cost.run.count(cx, &coarse);
-        let busiest = cost.run.trips.by(|x| cx.rank(x) <= rank).into_values().max().unwrap_or(0);
+        let busiest = cost.run.trips.by(|x| cx.rank(x) <= rank).most();
         let is = if finished { Certainty::LowerBound } else { certainty(true) };
         let comm = Comm {
             rank,

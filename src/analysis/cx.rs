@@ -1,6 +1,5 @@
 //! What every family of the analysis looks at: the graph at stated sizes, with its walk.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -9,7 +8,7 @@ use super::machine::Machine;
 use super::record::Certainty;
 use super::trips::{self, Trips};
 use super::walk::{self, Frame, Walk};
-use crate::base::Span;
+use crate::base::{HashMap, HashSet, Span};
 use crate::diag::{Code, Diagnostic};
 use crate::graph::{Def, Graph, Node, NodeKind, ValueId};
 use crate::ops::{Attrs, Op, PartialRule, Role};
@@ -53,7 +52,7 @@ impl<'a> Cx<'a> {
             numbers: numbers(graph),
             updates: Updates::default(),
             roots: OnceLock::new(),
-            trips: Mutex::new(HashMap::new()),
+            trips: Mutex::new(HashMap::default()),
         };
         let extents: Result<Vec<u128>, Diagnostic> =
             graph.meshes.axes().map(|(_, a)| cx.size(&a.extent, span)).collect();
@@ -299,13 +298,13 @@ fn numbers(graph: &Graph) -> HashSet<ValueId> {
 /// Results of contractions that an atom accumulates: used once, by a linear elementwise op of two
 /// operands of one type. By result of the contraction, the result of that op.
 fn fused(graph: &Graph) -> HashMap<ValueId, ValueId> {
-    let mut uses: HashMap<ValueId, usize> = HashMap::new();
+    let mut uses: HashMap<ValueId, usize> = HashMap::default();
     let inputs = graph.nodes().flat_map(|(_, n)| n.inputs.iter().chain(&n.uses));
     let results = graph.regions().flat_map(|(_, r)| &r.results);
     for v in inputs.chain(results).chain(graph.outputs.iter().map(|o| &o.value)) {
         *uses.entry(*v).or_default() += 1;
     }
-    let mut out = HashMap::new();
+    let mut out = HashMap::default();
     for (_, n) in graph.nodes() {
         let Some(op) = OpNode::of(n) else { continue };
         let linear = op.op.partial_rule() == PartialRule::Linear && op.op.in_place();

@@ -5,14 +5,14 @@
 //! is; among all pairings that keep both programs' orders, the one with the most in common is
 //! taken, and what is left is paired by equal text. The rest is only in one of the two.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::metric::{Metric, Unit};
 use super::record::{Analysis, Certainty, FootprintRecord, OpRecord, Ratio, Site, sizes};
-use crate::base::SourceMap;
+use crate::base::{HashMap, SourceMap};
 
 /// The version of the record below.
 pub const SCHEMA: &str = "tilefoundry.diff/1";
@@ -261,7 +261,7 @@ fn pairs(old: &[Text], new: &[Text]) -> Vec<(Option<usize>, Option<usize>)> {
         in_order(old, new, &mut to);
     }
     // what moved to another place
-    let mut free: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
+    let mut free: HashMap<(&str, &str), Vec<usize>> = HashMap::default();
     for (j, y) in new.iter().enumerate().rev() {
         if !to.contains(&Some(j)) {
             free.entry((&y.op, &y.source)).or_default().push(j);

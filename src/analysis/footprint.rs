@@ -6,13 +6,14 @@
 //! buffer's size, where data decides what is touched, where a window is seen through a view that
 //! is no box of the buffer, and where the set has too many pieces.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::boxes::{self, Fuel, Inexact, Part, Set};
 use super::cost::OpCost;
 use super::cx::{Cx, certainty};
 use super::record::{Certainty, FootprintRecord, Site};
 use super::window::{self, Over, Window};
+use crate::base::HashMap;
 use crate::graph::{Def, NodeKind, ParamKind, ValueId};
 use crate::ops::Role;
 use crate::types::placement::Storage;
@@ -41,7 +42,6 @@ pub(super) struct Print {
 
 /// Distinct bytes of every buffer in `gmem` that the given ops touch.
 pub(super) fn footprints<'c>(cx: &Cx, ops: impl Iterator<Item = &'c OpCost<'c>>) -> Vec<Print> {
-    let roots = cx.roots();
     let mut all: BTreeMap<ValueId, Uses> = BTreeMap::new();
     for o in ops {
         for u in window::uses(cx, o, None) {
@@ -49,8 +49,6 @@ pub(super) fn footprints<'c>(cx: &Cx, ops: impl Iterator<Item = &'c OpCost<'c>>)
             if u.write { of.writes.push(u.window) } else { of.reads.push(u.window) }
         }
     }
-    let outputs: BTreeSet<ValueId> =
-        cx.graph.outputs.iter().map(|o| roots.seen(cx, o.value)).collect();
     let mut out = vec![];
     for (root, uses) in all {
         let value = cx.graph.value(root);
@@ -66,7 +64,8 @@ pub(super) fn footprints<'c>(cx: &Cx, ops: impl Iterator<Item = &'c OpCost<'c>>)
         let record = FootprintRecord {
             buffer: name(cx, root),
             site: Site::new(value.span),
-            persistent: matches!(value.def, Def::Param(_)) || outputs.contains(&root),
+            persistent: matches!(value.def, Def::Param(_))
+                || cx.roots().results.contains_key(&root),
             size: bytes(elements),
             read: bytes(read),
             read_is,
@@ -93,8 +92,7 @@ fn lead(uses: &Uses) -> Option<(i64, i64)> {
 
 /// The name of a buffer: its own, or that of the result that it is.
 pub(super) fn name(cx: &Cx, root: ValueId) -> String {
-    let mut outputs = cx.graph.outputs.iter();
-    let output = outputs.find(|o| cx.roots().seen(cx, o.value) == root);
+    let output = cx.roots().results.get(&root).and_then(|i| cx.graph.outputs.get(*i));
     match output.filter(|_| cx.graph.value(root).name.is_none()) {
         Some(o) => o.name.clone(),
         None => cx.graph.value_name(root),
@@ -103,12 +101,14 @@ pub(super) fn name(cx: &Cx, root: ValueId) -> String {
 
 /// Which values are one buffer: a window write's result is its base, a carried value its start.
 pub(super) struct Roots {
-    parent: BTreeMap<ValueId, ValueId>,
+    parent: HashMap<ValueId, ValueId>,
+    /// The first output that is a buffer, or a view of it.
+    results: HashMap<ValueId, usize>,
 }
 
 impl Roots {
     pub fn of(cx: &Cx) -> Roots {
-        let mut parent = BTreeMap::new();
+        let mut parent = HashMap::default();
         for s in &cx.walk.steps {
             let n = cx.graph.node(s.node);
             if let (NodeKind::Op { op, .. }, Some(o), Some(i)) =
@@ -130,7 +130,7 @@ impl Roots {
                 parent.insert(*v, *from);
             }
         }
-        let mut roots = Roots { parent };
+        let mut roots = Roots { parent, results: HashMap::default() };
         // an inout parameter and its new value are one buffer
         for o in &cx.graph.outputs {
             let param = cx.graph.params.iter().find(|p| p.name == o.name);
@@ -139,6 +139,10 @@ impl Roots {
             if let Some(old) = old.filter(|old| *old != new) {
                 roots.parent.insert(new, old);
             }
+        }
+        for (i, o) in cx.graph.outputs.iter().enumerate() {
+            let root = roots.seen(cx, o.value);
+            roots.results.entry(root).or_insert(i);
         }
         roots
     }

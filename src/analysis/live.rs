@@ -8,11 +8,9 @@
 //! is used again; a loop's result is its last value's. The operands and results of an op are all live at it. An
 //! elementwise result may take the place of an operand that dies there and is no smaller.
 
-use std::collections::HashMap;
-
 use super::cx::{Cx, OpNode};
 use super::walk::{self, Birth};
-use crate::base::Span;
+use crate::base::{HashMap, Span};
 use crate::diag::Diagnostic;
 use crate::graph::{Def, ParamKind, ValueId};
 use crate::ops::Role;
@@ -91,7 +89,7 @@ impl Liveness {
 
 pub(super) fn analyze(cx: &Cx) -> Result<Liveness, Diagnostic> {
     let (mut uses, starts) = uses(cx);
-    let mut l = Liveness { buffers: vec![], of: HashMap::new(), home: HashMap::new() };
+    let mut l = Liveness { buffers: vec![], of: HashMap::default(), home: HashMap::default() };
     let params: Vec<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
     for v in params {
         l.define(cx, v)?;
@@ -135,8 +133,8 @@ type Uses = HashMap<ValueId, Vec<(usize, walk::FrameId)>>;
 
 /// The steps that use each value, region results under their own name; and the starts of loops.
 fn uses(cx: &Cx) -> (Uses, Uses) {
-    let mut out: Uses = HashMap::new();
-    let mut starts: Uses = HashMap::new();
+    let mut out: Uses = HashMap::default();
+    let mut starts: Uses = HashMap::default();
     let mut add = |v: ValueId, step, frame| {
         out.entry(cx.walk.resolve(v)).or_default().push((step, frame));
     };

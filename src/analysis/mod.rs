@@ -120,22 +120,27 @@ pub fn analyze(
         true => vec![],
         false => footprint::footprints(&cx, ops.iter()),
     };
-    let groups = roofline::Groups::of(&cx, if counts { &[] } else { &ops });
-    let roofline = rated.map(|t| {
-        roofline::roofline(&cx, (t, roofline::PEAK), &ops, &groups, &launches, &footprints)
-    });
     let predicted = target.filter(|_| !options.no_prediction);
+    let bounded = rated.or(predicted).is_some();
+    let groups = roofline::Groups::of(&cx, if bounded { &ops } else { &[] });
+    let placed = |rates| roofline::Placed::of(&cx, rates, &groups, &launches, &footprints);
+    let peak = rated.map(|t| placed((t, roofline::PEAK)));
+    let roofline = rated
+        .zip(peak.as_ref())
+        .map(|(t, placed)| roofline::roofline(&cx, (t, roofline::PEAK), &ops, placed, &footprints));
     // the sizes of a sweep that asks for another figure leave it out as they leave out the ops
     let reuse = target.filter(|_| !options.no_ops || predicted.is_some());
     let reuse = reuse.and_then(|t| reuse::reuse(&cx, t, &ops, &launches));
     let predicted = predicted.and_then(|t| {
         let kept = reuse.as_ref().and_then(|r| r.gmem_lru).map(u128::from);
-        timeline::predict(&cx, t, &ops, &groups, &launches, &footprints, kept)
+        let measured = placed((t, roofline::MEASURED));
+        timeline::predict(&cx, t, &ops, (&groups, &measured), &launches, &footprints, kept)
     });
     let bound = roofline.as_ref().and_then(|r| r.bound("placed", "cold"));
     let advice = match options.no_advice {
         true => vec![],
         false => {
+            let bound = (bound, peak.as_ref());
             let priced = (bound, predicted.as_ref(), &groups, footprints.as_slice());
             advice::advise(&cx, &ops, &live, &launches, &capacity, priced)
         }
@@ -350,7 +355,7 @@ fn records(cx: &Cx, ops: &[OpCost]) -> Vec<OpRecord> {
         let node = o.op.node;
         let out = node.outputs.first();
         let id = out.map(|v| cx.graph.value(*v).def);
-        let runs = o.run.trips.runs.iter().map(|(_, n)| *n).max().unwrap_or(0);
+        let runs = o.run.trips.runs.most();
         OpRecord {
             node: match id {
                 Some(Def::Node(n, _)) => n.0,

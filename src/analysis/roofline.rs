@@ -36,6 +36,7 @@ use super::reuse::must_miss;
 use super::since::Since;
 use super::sum;
 use super::units::{bytes, time};
+use crate::base::{HashMap, HashSet};
 use crate::graph::ValueId;
 use crate::ops::facts::Resource;
 use crate::target::{RateSet, Target};
@@ -112,7 +113,7 @@ pub(super) fn rate(target: &Target, sets: &[RateSet], r: Resource) -> Result<Rat
 }
 
 /// Work and time on one resource, added up over launches.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Row {
     amount: u128,
     is: Certainty,
@@ -123,6 +124,17 @@ pub(super) struct Row {
 
 pub(super) type Rows = BTreeMap<String, Row>;
 
+impl Row {
+    /// Adds what comes after it on the same resource.
+    fn join(&mut self, other: &Row) {
+        self.amount = self.amount.saturating_add(other.amount);
+        self.is = self.is.and(other.is);
+        self.ps = self.ps.zip(other.ps).map(|(a, b)| a.plus(b));
+        self.rate.clone_from(&other.rate);
+        self.note = self.note.take().or_else(|| other.note.clone());
+    }
+}
+
 fn add(
     rows: &mut Rows,
     name: &str,
@@ -130,21 +142,15 @@ fn add(
     is: Certainty,
     priced: Result<(Ratio, String, Option<String>), String>,
 ) {
-    let fresh = !rows.contains_key(name);
-    let row = rows.entry(name.to_string()).or_default();
-    row.amount = row.amount.saturating_add(amount);
-    row.is = row.is.and(is);
-    match priced {
-        Ok((t, rate, note)) => {
-            if fresh || row.ps.is_some() {
-                row.ps = Some(row.ps.unwrap_or(Ratio::ZERO).plus(t));
-            }
-            row.rate = rate;
-            row.note = row.note.take().or(note);
-        }
-        Err(reason) => {
-            row.ps = None;
-            row.rate = reason;
+    let (ps, rate, note) = match priced {
+        Ok((t, rate, note)) => (Some(t), rate, note),
+        Err(reason) => (None, reason, None),
+    };
+    let row = Row { amount, is, ps, rate, note };
+    match rows.get_mut(name) {
+        Some(r) => r.join(&row),
+        None => {
+            rows.insert(name.to_string(), row);
         }
     }
 }
@@ -156,14 +162,13 @@ pub(super) fn roofline(
     cx: &Cx,
     rates: Rates,
     ops: &[OpCost],
-    groups: &Groups,
-    launches: &[LaunchRecord],
+    placed: &Placed,
     footprints: &[Print],
 ) -> Roofline {
     let mut bounds = vec![];
     for warm in [false, true] {
         bounds.push(device(cx, rates, ops, footprints, warm));
-        bounds.push(placed(cx, rates, groups, launches, footprints, warm));
+        bounds.push(placed.bound(rates, footprints, warm));
     }
     let names: Vec<&str> = rates.1.iter().map(|s| s.as_str()).collect();
     Roofline { rates: names.join(", else "), bounds }
@@ -290,11 +295,32 @@ fn work(ops: &[&OpCost]) -> Vec<(Resource, u128, Certainty)> {
 /// whole device.
 pub(super) type Group<'o, 'c> = (Option<usize>, Vec<&'o OpCost<'c>>);
 
-/// All groups, with the distinct bytes of each.
+/// What a group touches of `gmem`.
+pub(super) struct Touched {
+    /// The distinct bytes of each buffer.
+    pub prints: Vec<Print>,
+    /// What one position must read again, see [`must_miss`].
+    missed: u128,
+}
+
+impl Touched {
+    pub fn of(cx: &Cx, (launch, ops): &Group) -> Touched {
+        let caches = cx.machine.target.map(|t| t.caches()).unwrap_or_default();
+        let gmem = || caches.iter().filter(|c| c.of == Storage::Gmem.name());
+        let held = gmem().filter_map(|c| c.capacity.known()).map(|f| u128::from(f.value)).sum();
+        let missed = match launch.is_some() && gmem().next().is_some() {
+            true => must_miss(cx, ops, held).div_ceil(devices(cx)),
+            false => 0,
+        };
+        Touched { prints: footprints(cx, ops.iter().copied()), missed }
+    }
+}
+
+/// All groups, with what each touches.
 #[derive(Clone)]
 pub(super) struct Groups<'o, 'c> {
     pub all: Vec<Group<'o, 'c>>,
-    pub prints: Vec<Arc<[Print]>>,
+    pub touched: Vec<Arc<Touched>>,
 }
 
 impl<'o, 'c> Groups<'o, 'c> {
@@ -306,36 +332,48 @@ impl<'o, 'c> Groups<'o, 'c> {
                 _ => all.push((o.run.launch, vec![o])),
             }
         }
-        let prints = all.iter().map(|(_, g)| footprints_of(cx, g));
-        Groups { prints: prints.collect(), all }
+        let touched = all.iter().map(|g| Arc::new(Touched::of(cx, g)));
+        Groups { touched: touched.collect(), all }
     }
 }
 
-/// The bound of the program as authored.
-pub(super) fn placed(
-    cx: &Cx,
-    rates: Rates,
-    groups: &Groups,
-    launches: &[LaunchRecord],
-    footprints: &[Print],
-    warm: bool,
-) -> Bound {
-    let mut rows = Rows::new();
-    for group in &groups.all {
-        of_group(cx, rates, group, launches, None, &mut rows);
+/// What the bounds of the program as authored add up.
+pub(super) struct Placed {
+    /// The rows of each group on its own.
+    pub each: Vec<Rows>,
+    pub traffic: Vec<Traffic>,
+}
+
+impl Placed {
+    pub fn of(
+        cx: &Cx,
+        rates: Rates,
+        groups: &Groups,
+        launches: &[LaunchRecord],
+        footprints: &[Print],
+    ) -> Placed {
+        let each = groups.all.iter().zip(&groups.touched);
+        let each = each.map(|(g, t)| of_group(cx, rates, (g, t), launches, None));
+        Placed { each: each.collect(), traffic: traffic(cx, rates.0, groups, footprints) }
     }
-    moved(cx, rates, groups, footprints, warm, &mut rows);
-    if warm {
-        rows.remove("gmem in flight");
+
+    pub fn bound(&self, rates: Rates, footprints: &[Print], warm: bool) -> Bound {
+        let mut rows = Rows::new();
+        for (name, row) in self.each.iter().flatten() {
+            rows.entry(name.clone()).and_modify(|r| r.join(row)).or_insert_with(|| row.clone());
+        }
+        moved(rates, &self.traffic, footprints, warm, &mut rows);
+        if warm {
+            rows.remove("gmem in flight");
+        }
+        bound("placed", warm, rows)
     }
-    bound("placed", warm, rows)
 }
 
 /// The rows of `gmem` and the last cache of the whole program.
 pub(super) fn moved(
-    cx: &Cx,
     rates: Rates,
-    groups: &Groups,
+    traffic: &[Traffic],
     footprints: &[Print],
     warm: bool,
     rows: &mut Rows,
@@ -345,7 +383,7 @@ pub(super) fn moved(
     let results = results.filter(|_| cached(rates.0));
     let mut moved: u128 = results.map(|f| f.record.write.div_ceil(f.devices)).sum();
     let (mut through, mut is) = (0u128, Certainty::Exact);
-    for t in traffic(cx, rates.0, groups, footprints) {
+    for t in traffic {
         moved += t.least;
         through += t.moved + t.again;
         is = is.and(t.is);
@@ -353,21 +391,9 @@ pub(super) fn moved(
     gmem(rates, rows, moved, through.saturating_sub(moved), is, warm);
 }
 
-pub(super) fn footprints_of(cx: &Cx, ops: &[&OpCost]) -> Arc<[Print]> {
-    footprints(cx, ops.iter().copied()).into()
-}
-
-/// The bound of one group alone.
-pub(super) fn group_bound(
-    cx: &Cx,
-    rates: Rates,
-    group: &Group,
-    launches: &[LaunchRecord],
-    t: &Traffic,
-    (warm, even): (bool, Option<usize>),
-) -> Bound {
-    let mut rows = Rows::new();
-    of_group(cx, rates, group, launches, even, &mut rows);
+/// The bound of one group alone, from its rows.
+pub(super) fn group_bound(rates: Rates, rows: &Rows, t: &Traffic, warm: bool) -> Bound {
+    let mut rows = rows.clone();
     gmem(rates, &mut rows, t.moved, t.again, t.is, false);
     if warm {
         rows.remove("gmem in flight");
@@ -379,47 +405,43 @@ pub(super) fn group_bound(
 pub(super) fn of_group(
     cx: &Cx,
     rates: Rates,
-    (launch, ops): &Group,
+    ((launch, ops), touched): (&Group, &Touched),
     launches: &[LaunchRecord],
     even: Option<usize>,
-    rows: &mut Rows,
-) {
+) -> Rows {
+    let mut rows = Rows::new();
     let resident = launch.and_then(|l| launches.get(l)).and_then(|l| l.resident);
-    on_units(cx, rates, ops, launch.filter(|_| *launch != even), rows);
-    in_flight(cx, rates.0, ops, *launch, resident, rows);
-    link(cx, rates, ops, rows);
+    on_units(cx, rates, ops, launch.filter(|_| *launch != even), &mut rows);
+    in_flight(cx, rates.0, (ops, &touched.prints), *launch, resident, &mut rows);
+    link(cx, rates, ops, &mut rows);
+    rows
 }
 
 /// Work and shared-memory traffic of one launch on its units.
 fn on_units(cx: &Cx, rates: Rates, ops: &[&OpCost], launch: Option<usize>, rows: &mut Rows) {
     let units = rates.0.grid_unit().and_then(|u| u.count.known()).map(|f| u128::from(f.value));
-    let costs = sum::costs(cx, ops);
-    let level = cx.machine.level(cx.machine.grid);
+    let grid = cx.machine.grid;
     let busiest = |total: u128, per_unit: &[PerUnit]| -> u128 {
         // in work of a device on which every unit did as much as the busiest
         let (Some(u), Some(l)) = (units, launch) else { return total.div_ceil(devices(cx)) };
         let all = u.saturating_mul(devices(cx)).max(1);
-        let p = sum::units(cx, l, cx.machine.grid);
+        let p = sum::units(cx, l, grid);
         // nothing follows from a most that is only bounded from above
-        let known = |x: &&PerUnit| x.level == level && x.max_is != Certainty::UpperBound;
+        let known = |x: &&PerUnit| x.max_is != Certainty::UpperBound;
         let max = per_unit.iter().find(known).map_or(0, |x| x.max);
         let alike = max.checked_mul(p) == Some(total);
         let of_unit = if alike { max * p.div_ceil(all) } else { max };
         of_unit.max(total.div_ceil(p.min(all))).saturating_mul(u)
     };
-    for w in &costs.work {
-        let resource = ops.iter().flat_map(|o| &o.entries).find_map(|e| match e.key {
-            Key::Work(r) if r.name() == w.resource => Some(r),
-            _ => None,
-        });
-        let Some(r) = resource else { continue };
+    for (r, w) in sum::work(cx, ops, grid) {
         let priced = rate(rates.0, rates.1, r).and_then(|x| {
-            let n = busiest(w.amount.total, &w.amount.per_unit).div_ceil(x.divide);
+            let n = busiest(w.total, &w.per_unit).div_ceil(x.divide);
             Ok((ps(n, x.per_s).ok_or("the work overflows")?, x.text, x.note))
         });
-        add(rows, &w.resource, w.amount.total, w.amount.is, priced);
+        add(rows, &r.name(), w.total, w.is, priced);
     }
-    let smem = sum::together(cx, ops, &[Key::Read(Storage::Smem), Key::Write(Storage::Smem)]);
+    let both = [Key::Read(Storage::Smem), Key::Write(Storage::Smem)];
+    let smem = sum::together(cx, ops, &both, grid);
     if smem.total > 0 {
         let n = busiest(smem.total, &smem.per_unit);
         add(rows, "smem", smem.total, smem.is, named_rate(rates, "smem", n));
@@ -430,7 +452,7 @@ fn on_units(cx: &Cx, rates: Rates, ops: &[&OpCost], launch: Option<usize>, rows:
 fn in_flight(
     cx: &Cx,
     target: &Target,
-    ops: &[&OpCost],
+    (ops, prints): (&[&OpCost], &[Print]),
     launch: Option<usize>,
     resident: Option<u64>,
     rows: &mut Rows,
@@ -450,8 +472,7 @@ fn in_flight(
         let reads = o.entries.iter().filter(|e| e.key == Key::Read(Storage::Gmem));
         each += reads.map(|e| e.flight.saturating_mul(u128::from(o.ring))).sum::<u128>();
     }
-    let here = footprints(cx, ops.iter().copied());
-    let moved: u128 = here.iter().map(|f| f.record.read.div_ceil(f.devices)).sum();
+    let moved: u128 = prints.iter().map(|f| f.record.read.div_ceil(f.devices)).sum();
     let p = sum::units(cx, l, cx.machine.grid).div_ceil(devices(cx));
     let positions = p.min(units.saturating_mul(u128::from(resident.max(1))));
     let flight = positions.saturating_mul(each);
@@ -462,7 +483,7 @@ fn in_flight(
     let t = Ratio::new(moved.saturating_mul(wait), flight);
     let text = format!("{positions} x {} / {}", bytes(each), time(wait as f64));
     let note = "bytes in flight over the latency of gmem".to_string();
-    let is = here.iter().fold(Certainty::Exact, |is, f| is.and(f.record.read_is));
+    let is = prints.iter().fold(Certainty::Exact, |is, f| is.and(f.record.read_is));
     add(rows, "gmem in flight", moved, is, Ok((t, text, Some(note))));
 }
 
@@ -477,17 +498,17 @@ pub(super) fn devices(cx: &Cx) -> u128 {
 }
 
 /// Distinct bytes of one trip of each loop outside meshes, by the innermost loop.
-fn working_sets(cx: &Cx, groups: &[Group]) -> BTreeMap<usize, u128> {
+fn working_sets(cx: &Cx, groups: &Groups) -> BTreeMap<usize, u128> {
     let mut by: BTreeMap<usize, BTreeMap<ValueId, u128>> = BTreeMap::new();
-    for (launch, ops) in groups {
-        for o in ops.iter().filter(|_| launch.is_none()) {
-            let Some(l) = innermost(cx, o) else { continue };
-            let runs = o.run.trips.sum().max(1);
-            for f in footprints(cx, std::iter::once(*o)) {
-                let trip = f.read_total.max(f.write_total) / runs;
-                let at = by.entry(l).or_default().entry(f.root).or_default();
-                *at = (*at).max(trip);
-            }
+    for ((launch, ops), touched) in groups.all.iter().zip(&groups.touched) {
+        // outside meshes each op is a group
+        let ([o], None) = (ops.as_slice(), launch) else { continue };
+        let Some(l) = innermost(cx, o) else { continue };
+        let runs = o.run.trips.sum().max(1);
+        for f in &touched.prints {
+            let trip = f.read_total.max(f.write_total) / runs;
+            let at = by.entry(l).or_default().entry(f.root).or_default();
+            *at = (*at).max(trip);
         }
     }
     by.into_iter().map(|(l, b)| (l, b.values().sum())).collect()
@@ -527,6 +548,7 @@ impl Written {
 }
 
 /// Bytes of one group at one device.
+#[derive(Clone)]
 pub(super) struct Traffic {
     /// From and to `gmem`: what is written counts in full.
     pub moved: u128,
@@ -546,7 +568,7 @@ type Held = (ValueId, Option<(i64, i64)>);
 /// as weights that layers have each for themselves in one array.
 fn in_parts(groups: &Groups) -> BTreeSet<ValueId> {
     let mut parts: BTreeMap<ValueId, Option<BTreeSet<(i64, i64)>>> = BTreeMap::new();
-    for f in groups.prints.iter().flat_map(|p| p.iter()) {
+    for f in groups.touched.iter().flat_map(|t| &t.prints) {
         let at = parts.entry(f.root).or_insert_with(|| Some(BTreeSet::new()));
         match (at.as_mut(), f.lead) {
             (Some(all), Some(l)) => drop(all.insert(l)),
@@ -567,22 +589,21 @@ pub(super) fn traffic(
     footprints: &[Print],
 ) -> Vec<Traffic> {
     let capacity = last_cache(target).map_or(0, |(_, n)| n);
-    let caches = target.caches().iter().filter(|c| c.of == Storage::Gmem.name());
-    let held = caches.filter_map(|c| c.capacity.known()).map(|f| u128::from(f.value)).sum();
-    let sets = working_sets(cx, &groups.all);
+    let sets = working_sets(cx, groups);
     // when each buffer was touched last, with the bytes touched then
-    let mut recent: BTreeMap<Held, (usize, u128)> = BTreeMap::new();
+    let mut recent: HashMap<Held, (usize, u128)> = HashMap::default();
     let parts = in_parts(groups);
     let held_as = |f: &Print| -> Held { (f.root, f.lead.filter(|_| parts.contains(&f.root))) };
     let mut touched = Since::default();
     // no fewer bytes than those of each buffer that were touched so far
-    let mut covered: BTreeMap<Held, u128> = BTreeMap::new();
-    let inputs: BTreeSet<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
+    let mut covered: HashMap<Held, u128> = HashMap::default();
+    let inputs: HashSet<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
     let results = footprints.iter().filter(|f| f.record.persistent);
-    let mut kept: BTreeMap<ValueId, Written> = results.map(|f| (f.root, Written::Result)).collect();
+    let mut kept: HashMap<ValueId, Written> = results.map(|f| (f.root, Written::Result)).collect();
     let mut out = vec![];
-    for ((launch, ops), prints) in groups.all.iter().zip(&groups.prints) {
-        let (mut moved, mut least, mut written, mut through) = (0u128, 0u128, 0u128, 0u128);
+    for ((launch, ops), touched_here) in groups.all.iter().zip(&groups.touched) {
+        let (mut moved, mut least) = (touched_here.missed, touched_here.missed);
+        let (mut written, mut through) = (0u128, 0u128);
         let mut is = Certainty::Exact;
         let set = ops.first().filter(|_| launch.is_none()).and_then(|o| innermost(cx, o));
         let set = set.and_then(|l| sets.get(&l)).copied().unwrap_or(0);
@@ -591,13 +612,9 @@ pub(super) fn traffic(
             Some(over) if set > 0 => again.saturating_mul(over) / set,
             _ => 0,
         };
-        if launch.is_some() && cached(target) {
-            least = must_miss(cx, ops, held).div_ceil(devices(cx));
-            moved = least;
-        }
         // what the group itself touches does not come before what it touches beside
         let mut here: Vec<(Held, u128)> = vec![];
-        for f in prints.iter() {
+        for f in &touched_here.prints {
             let (read, write) = (f.record.read, f.record.write);
             if !cached(target) {
                 // nothing lies between the units and memory

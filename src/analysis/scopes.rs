@@ -3,7 +3,6 @@
 //! Calls of one path are one record, so that the children of an array in a loop are `layer`, 28
 //! calls. A record has all that runs below it; what stands directly in it is the rest.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use schemars::JsonSchema;
@@ -14,6 +13,7 @@ use super::cx::Cx;
 use super::record::{Costs, Ratio, big};
 use super::sum;
 use super::walk::Frame;
+use crate::base::HashMap;
 use crate::diag::Diagnostic;
 use crate::graph::{Graph, ScopeId};
 
@@ -59,13 +59,13 @@ struct Group<'o, 'c> {
 /// A record of each path, callers before what they call.
 pub(super) fn scopes(cx: &Cx, ops: &[OpCost]) -> Result<Vec<ScopeRecord>, Diagnostic> {
     let mut groups: Vec<Group> = vec![];
-    let mut by_path: HashMap<String, usize> = HashMap::new();
+    let mut by_path: HashMap<String, usize> = HashMap::default();
     for o in ops {
         for id in above(cx.graph, o.op.node.scope) {
             let path = cx.graph.scope_path(id);
             let at = *by_path.entry(path.clone()).or_insert_with(|| {
                 let library = above(cx.graph, id).iter().any(|s| cx.graph.scope(*s).call.is_some());
-                groups.push(Group { path, calls: HashMap::new(), library, ops: vec![] });
+                groups.push(Group { path, calls: HashMap::default(), library, ops: vec![] });
                 groups.len() - 1
             });
             let Some(g) = groups.get_mut(at) else { continue };
@@ -107,5 +107,5 @@ fn calls(cx: &Cx, o: &OpCost, scope: ScopeId) -> Result<u128, Diagnostic> {
     let loops = frame.loops.iter().copied().take_while(|l| !within(l)).collect();
     let around = Frame { loops, ..frame.clone() };
     let trips = cx.trips(&around, &o.run.active)?;
-    Ok(trips.runs.iter().map(|(_, n)| *n).max().unwrap_or(0))
+    Ok(trips.runs.most())
 }

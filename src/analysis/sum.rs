@@ -4,15 +4,16 @@
 //! Positions that share one run share its cost. The busiest unit of a launch is found over the
 //! coordinates that trips depend on; where these are too many, the busiest of each op are added.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::cost::{Comm, Entry, Key, OpCost, Run};
 use super::cx::Cx;
 use super::record::{
     Amount, Certainty, CommRecord, Costs, FlopRecord, PerUnit, Ratio, TrafficRecord, WorkRecord,
 };
-use super::trips::advance;
+use super::trips::{Table, advance};
 use super::walk;
+use crate::ops::facts::Resource;
 use crate::types::dtype::DType;
 use crate::types::placement::{AxisId, MeshId, Storage};
 
@@ -21,35 +22,24 @@ const COMBINATIONS: u128 = 1 << 22;
 
 /// What the units of one level do of one entry.
 struct Load {
-    /// Coarse axes that the amount depends on.
-    axes: Vec<AxisId>,
-    by: HashMap<Vec<i64>, u128>,
+    /// By the coarse axes that it depends on.
+    by: Table,
     part: Option<MeshId>,
 }
 
 impl Load {
     fn of(cx: &Cx, run: &Run, e: &Entry, rank: usize) -> Load {
         let coarse = |a: AxisId| cx.rank(a) <= rank;
-        let inside = e.each.iter().filter(|a| !coarse(**a) && !run.trips.axes.contains(a));
+        let inside = e.each.iter().filter(|a| !coarse(**a) && !run.trips.axes().contains(a));
         let sharing = run.active.iter().filter(|a| coarse(**a) && !e.each.contains(a));
-        let sharing = sharing.filter(|a| !run.trips.axes.contains(a));
+        let sharing = sharing.filter(|a| !run.trips.axes().contains(a));
         let (times, share) = (cx.extent_of(inside), cx.extent_of(sharing));
-        let axes = run.trips.axes.iter().copied().filter(|a| coarse(*a)).collect();
         let (left, of) = e.left;
         let all = |n: u128| e.local.saturating_mul(n).saturating_mul(times).saturating_mul(left);
         let amount = |n: u128| all(n).div_ceil(share.saturating_mul(of).max(1));
-        let by = run.trips.by(coarse).into_iter().map(|(k, n)| (k, amount(n))).collect();
-        Load { axes, by, part: run.part }
-    }
-
-    fn most(&self) -> u128 {
-        self.by.values().copied().max().unwrap_or(0)
-    }
-
-    fn at(&self, axes: &[AxisId], coords: &[i64]) -> u128 {
-        let place = |a: &AxisId| axes.iter().position(|x| x == a).and_then(|i| coords.get(i));
-        let key: Option<Vec<i64>> = self.axes.iter().map(|a| place(a).copied()).collect();
-        key.and_then(|k| self.by.get(&k).copied()).unwrap_or_else(|| self.most())
+        let mut by = run.trips.by(coarse);
+        by.counts.iter_mut().for_each(|n| *n = amount(*n));
+        Load { by, part: run.part }
     }
 }
 
@@ -86,22 +76,43 @@ fn busiest(cx: &Cx, loads: &[Load], rank: usize) -> (u128, Certainty) {
 }
 
 fn busiest_of(cx: &Cx, loads: &[&Load]) -> (u128, Certainty) {
-    let mut axes: Vec<AxisId> = loads.iter().flat_map(|l| l.axes.iter().copied()).collect();
+    let mut axes: Vec<AxisId> = loads.iter().flat_map(|l| l.by.axes.iter().copied()).collect();
     axes.sort_unstable();
     axes.dedup();
     let combos = cx.extent_of(&axes);
     if combos.saturating_mul(loads.len() as u128) > COMBINATIONS {
-        return (loads.iter().map(|l| l.most()).sum(), Certainty::UpperBound);
+        return (loads.iter().map(|l| l.by.most()).sum(), Certainty::UpperBound);
     }
     let extents: Vec<i64> = axes.iter().map(|a| cx.extent(*a) as i64).collect();
+    let added = added(loads);
+    let place = |a: &AxisId| axes.iter().position(|x| x == a);
+    let tables: Vec<(&[u128], Vec<(usize, usize)>)> = added
+        .iter()
+        .map(|t| (&t.counts[..], t.axes.iter().filter_map(place).zip(t.strides()).collect()))
+        .collect();
     let mut coords = vec![0; axes.len()];
     let mut most = 0;
     for _ in 0..combos {
-        let here: u128 = loads.iter().map(|l| l.at(&axes, &coords)).sum();
-        most = most.max(here);
+        let at = |(i, by): &(usize, usize)| coords.get(*i).map_or(0, |c| *c as usize * by);
+        let here = tables.iter().map(|(counts, strides)| {
+            counts.get(strides.iter().map(at).sum::<usize>()).copied().unwrap_or(0)
+        });
+        most = most.max(here.sum());
         advance(&mut coords, &extents);
     }
     (most, Certainty::Exact)
+}
+
+/// The loads that depend on the same axes as one table.
+fn added(loads: &[&Load]) -> Vec<Table> {
+    let mut out: Vec<Table> = vec![];
+    for l in loads {
+        match out.iter_mut().find(|t| t.axes == l.by.axes) {
+            Some(t) => t.counts.iter_mut().zip(&l.by.counts).for_each(|(n, more)| *n += more),
+            None => out.push(l.by.clone()),
+        }
+    }
+    out
 }
 
 /// Positions of a level in a launch: of all open meshes down to it.
@@ -127,8 +138,8 @@ fn ranks(cx: &Cx, launch: usize) -> Vec<usize> {
     r
 }
 
-/// One quantity over a set of ops.
-fn amount(cx: &Cx, entries: &[(&Run, &Entry)]) -> Amount {
+/// One quantity over a set of ops, with what units do of it: of one level, or of each.
+fn amount(cx: &Cx, entries: &[(&Run, &Entry)], level: Option<usize>) -> Amount {
     let sum = |f: fn(&Entry) -> u128| entries.iter().map(|(_, e)| f(e)).sum();
     let mut out = Amount {
         logical: sum(|e| e.logical),
@@ -139,7 +150,7 @@ fn amount(cx: &Cx, entries: &[(&Run, &Entry)]) -> Amount {
     };
     let mut levels: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for launch in 0..cx.walk.launches.len() {
-        for r in ranks(cx, launch) {
+        for r in ranks(cx, launch).into_iter().filter(|r| level.is_none_or(|l| l == *r)) {
             levels.entry(r).or_default().push(launch);
         }
     }
@@ -165,7 +176,7 @@ fn amount(cx: &Cx, entries: &[(&Run, &Entry)]) -> Amount {
             // the position that runs most may have a part that is cut short, as may one within it
             let cut = here.iter().flat_map(|(_, e)| &e.cut);
             if cut.clone().any(|a| cx.rank(*a) > rank)
-                || (cut.count() > 0 && loads.iter().any(|l| !l.axes.is_empty()))
+                || (cut.count() > 0 && loads.iter().any(|l| !l.by.axes.is_empty()))
             {
                 is = is.and(Certainty::UpperBound);
             }
@@ -196,28 +207,43 @@ fn known(cx: &Cx, key: Key, rank: usize) -> bool {
     }
 }
 
-/// What ops do of several kinds together: the busiest unit is one that does most of their sum.
-pub(super) fn together(cx: &Cx, ops: &[&OpCost], keys: &[Key]) -> Amount {
+/// What ops do of several kinds together, at one level: the busiest unit is one that does most of
+/// their sum.
+pub(super) fn together(cx: &Cx, ops: &[&OpCost], keys: &[Key], level: usize) -> Amount {
     let mut entries: Vec<(&Run, &Entry)> = vec![];
     for o in ops {
         let of = o.entries.iter().filter(|e| keys.contains(&e.key));
         entries.extend(of.map(|e| (&o.run, e)));
     }
-    amount(cx, &entries)
+    amount(cx, &entries, Some(level))
 }
 
-/// The costs of a set of ops.
-pub(super) fn costs(cx: &Cx, ops: &[&OpCost]) -> Costs {
+/// The work of ops by resource, at one level.
+pub(super) fn work(cx: &Cx, ops: &[&OpCost], level: usize) -> Vec<(Resource, Amount)> {
+    let work = by_key(ops).into_iter().filter_map(|(key, entries)| match key {
+        Key::Work(r) => Some((r, amount(cx, &entries, Some(level)))),
+        _ => None,
+    });
+    work.collect()
+}
+
+fn by_key<'o>(ops: &[&'o OpCost]) -> BTreeMap<Key, Vec<(&'o Run, &'o Entry)>> {
     let mut by_key: BTreeMap<Key, Vec<(&Run, &Entry)>> = BTreeMap::new();
     for o in ops {
         for e in &o.entries {
             by_key.entry(e.key).or_default().push((&o.run, e));
         }
     }
+    by_key
+}
+
+/// The costs of a set of ops.
+pub(super) fn costs(cx: &Cx, ops: &[&OpCost]) -> Costs {
+    let by_key = by_key(ops);
     let mut out = Costs::default();
     for (key, entries) in &by_key {
         if let Key::Work(r) = key {
-            let a = amount(cx, entries);
+            let a = amount(cx, entries, None);
             if let Some(dtype) = r.flops() {
                 entries.iter().for_each(|(_, e)| add_flops(&mut out.flops, dtype, e));
             }
@@ -225,7 +251,7 @@ pub(super) fn costs(cx: &Cx, ops: &[&OpCost]) -> Costs {
         }
     }
     for s in Storage::ALL {
-        let of = |key: Key| by_key.get(&key).map(|e| amount(cx, e));
+        let of = |key: Key| by_key.get(&key).map(|e| amount(cx, e, None));
         let (read, write) = (of(Key::Read(s)), of(Key::Write(s)));
         if read.is_some() || write.is_some() {
             let (read, write) = (read.unwrap_or_default(), write.unwrap_or_default());

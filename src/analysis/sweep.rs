@@ -1,6 +1,6 @@
 //! Analyses of several functions at several sizes, as one record and as one table.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::metric::Metric;
 use super::record::{Analysis, sizes};
 use super::units;
+use crate::base::{HashMap, HashSet};
 
 /// The version of the record below.
 pub const SCHEMA: &str = "tilefoundry.sweep/1";
@@ -97,7 +98,7 @@ const ROWS: usize = 36;
 
 /// Sizes, each once, in order.
 fn sizes_of(points: &[Point]) -> Vec<&[(String, i64)]> {
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     points.iter().map(Point::dims).filter(|d| seen.insert(*d)).collect()
 }
 

@@ -45,41 +45,46 @@ pub fn text(a: &Analysis, sources: &SourceMap, show: Show) -> String {
         Findings::Long => super::advice::long(a, sources),
         _ => String::new(),
     };
-    let of = |rows| report(a, sources, show, rows);
+    let write = |part: Part, rows: usize| section(a, sources, show, part, rows);
     if show.full {
-        return of([usize::MAX; PARTS]) + &long;
+        return ORDER.map(|p| write(p, usize::MAX)).concat() + &long;
     }
     // each part has a row, and another one in turn while all fit
-    let fits = |s: &String| s.lines().count() < LINES;
-    let mut rows = [1; PARTS];
-    let mut best = of(rows);
-    if !fits(&best) {
-        let (all, kept) = (best.lines().count(), LINES - 2);
-        best = best.lines().take(kept).map(|l| format!("{l}\n")).collect();
-        return best + &format!("{} more lines with --full\n", all - kept) + &long;
+    let mut parts = ORDER.map(|p| (p, 1, write(p, 1)));
+    let lines = |s: &str| s.lines().count();
+    let mut used: usize = parts.iter().map(|(_, _, s)| lines(s)).sum();
+    let whole = |parts: &[(Part, usize, String)]| -> String {
+        parts.iter().map(|(_, _, s)| s.as_str()).collect()
+    };
+    if used >= LINES {
+        let (best, kept) = (whole(&parts), LINES - 2);
+        let best: String = best.lines().take(kept).map(|l| format!("{l}\n")).collect();
+        return best + &format!("{} more lines with --full\n", used - kept) + &long;
     }
     // a part that has no more, or no room, has its rows
-    let mut grows = |part: &usize| {
-        let mut more = rows;
-        more.iter_mut().skip(*part).take(1).for_each(|r| *r += 1);
-        let text = of(more);
-        let grows = text != best && fits(&text);
+    let mut grows = |part: &Part| {
+        let Some((_, rows, text)) = parts.iter_mut().find(|(p, ..)| p == part) else {
+            return false;
+        };
+        let more = write(*part, *rows + 1);
+        let then = used - lines(text) + lines(&more);
+        let grows = more != *text && then < LINES;
         if grows {
-            (rows, best) = (more, text);
+            (*rows, *text, used) = (*rows + 1, more, then);
         }
         grows
     };
     // what work there is, first
-    while grows(&(Part::Work as usize)) {}
+    while grows(&Part::Work) {}
     // then the parts of the program, down to those that differ
     for _ in 1..MOST {
-        grows(&(Part::Scopes as usize));
+        grows(&Part::Scopes);
     }
-    let mut parts: Vec<usize> = (0..PARTS).collect();
+    let mut growing = TURNS.to_vec();
     for _ in 1..MOST {
-        parts.retain(&mut grows);
+        growing.retain(&mut grows);
     }
-    best + &long
+    whole(&parts) + &long
 }
 
 const LINES: usize = 40;
@@ -90,65 +95,91 @@ const REUSED: usize = 40;
 /// Rows that a part of the short report has at most.
 const MOST: usize = 6;
 
-/// The parts of a report that share its lines, those first that are given a row first.
-#[derive(Clone, Copy)]
+/// The parts of a report that share its lines.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    Work,
-    Scopes,
-    Advice,
-    Launches,
-    Bounds,
-    Notes,
-    Ops,
     Answer,
-    Memory,
     Predicted,
     Capacity,
+    Work,
+    Memory,
+    Bounds,
+    Launches,
+    Scopes,
+    Ops,
+    Advice,
+    Notes,
 }
 
-const PARTS: usize = 11;
+/// The parts as they stand in a report.
+const ORDER: [Part; 11] = [
+    Part::Answer,
+    Part::Predicted,
+    Part::Capacity,
+    Part::Work,
+    Part::Memory,
+    Part::Bounds,
+    Part::Launches,
+    Part::Scopes,
+    Part::Ops,
+    Part::Advice,
+    Part::Notes,
+];
 
-fn report(a: &Analysis, sources: &SourceMap, show: Show, rows: [usize; PARTS]) -> String {
+/// The parts in the order in which they are given another row.
+const TURNS: [Part; 11] = [
+    Part::Work,
+    Part::Scopes,
+    Part::Advice,
+    Part::Launches,
+    Part::Bounds,
+    Part::Notes,
+    Part::Ops,
+    Part::Answer,
+    Part::Memory,
+    Part::Predicted,
+    Part::Capacity,
+];
+
+/// One part with at most so many rows of each kind.
+fn section(a: &Analysis, sources: &SourceMap, show: Show, part: Part, rows: usize) -> String {
     let mut w = Report { out: String::new(), sources, rows, full: show.full };
-    w.answer(a);
-    if show.advice != Findings::None {
-        w.next(a);
-    }
-    let few = w.limit(Part::Predicted, 2);
-    if let Some(p) = &a.prediction {
-        timeline::lines(p, few).iter().for_each(|l| w.line(l));
-        // beside other families there is no room
-        if w.full || !show.bounds {
-            timeline::timeline(p).iter().for_each(|l| w.line(l));
-            timeline::unrated(p, w.limit(Part::Predicted, 4)).iter().for_each(|l| w.line(l));
+    match part {
+        Part::Answer => {
+            w.answer(a);
+            if show.advice != Findings::None {
+                w.next(a);
+            }
         }
-    }
-    w.capacity(a);
-    w.compute(a);
-    w.memory(a);
-    if show.bounds {
-        w.bounds(a);
-    }
-    w.launches(a);
-    w.scopes(a);
-    w.ops(a);
-    if show.advice == Findings::Short {
-        let rows = w.limit(Part::Advice, 3);
-        super::advice::short(a, rows).iter().for_each(|l| w.line(l));
-    }
-    let few = w.limit(Part::Notes, 4).min(a.notes.len());
-    for (i, n) in a.notes.iter().take(few).enumerate() {
-        let rest = if i + 1 == few { more(a.notes.len() - few) } else { String::new() };
-        w.line(&format!("note: {n}{rest}"));
+        Part::Predicted => w.predicted(a, show),
+        Part::Capacity => w.capacity(a),
+        Part::Work => w.compute(a),
+        Part::Memory => w.memory(a),
+        Part::Bounds if show.bounds => w.bounds(a),
+        Part::Bounds => {}
+        Part::Launches => w.launches(a),
+        Part::Scopes => w.scopes(a),
+        Part::Ops => w.ops(a),
+        Part::Advice if show.advice == Findings::Short => {
+            super::advice::short(a, w.limit(3)).iter().for_each(|l| w.line(l));
+        }
+        Part::Advice => {}
+        Part::Notes => {
+            let few = w.limit(4).min(a.notes.len());
+            for (i, n) in a.notes.iter().take(few).enumerate() {
+                let rest = if i + 1 == few { more(a.notes.len() - few) } else { String::new() };
+                w.line(&format!("note: {n}{rest}"));
+            }
+        }
     }
     w.out
 }
 
+/// One part as it is written.
 struct Report<'a> {
     out: String,
     sources: &'a SourceMap,
-    /// Rows of each part.
-    rows: [usize; PARTS],
+    rows: usize,
     full: bool,
 }
 
@@ -170,12 +201,8 @@ impl Report<'_> {
         let _ = writeln!(self.out, "{}", s.trim_end());
     }
 
-    fn rows(&self, part: Part) -> usize {
-        self.rows.get(part as usize).copied().unwrap_or(1)
-    }
-
-    fn limit(&self, part: Part, short: usize) -> usize {
-        if self.full { usize::MAX } else { short.min(self.rows(part)) }
+    fn limit(&self, short: usize) -> usize {
+        if self.full { usize::MAX } else { short.min(self.rows) }
     }
 
     fn at(&self, s: &Site) -> String {
@@ -195,7 +222,7 @@ impl Report<'_> {
         }
         self.line(&head);
         let over: Vec<&PeakRecord> = a.capacity.iter().filter(|p| p.exceeded).collect();
-        let few = self.limit(Part::Answer, 3).min(over.len());
+        let few = self.limit(3).min(over.len());
         for (i, p) in over.iter().take(few).enumerate() {
             let limit = u128::from(p.limit.unwrap_or(0));
             let (mut needs, mut has) = (bytes_like(p.allocated_in_place, limit), bytes(limit));
@@ -210,7 +237,7 @@ impl Report<'_> {
             let line = |fit: &String| format!("  would fit: {fit}");
             let new = |l: &String| !self.out.lines().any(|o| o.starts_with(l.as_str()));
             let fits: Vec<String> = p.would_fit.iter().map(line).filter(new).collect();
-            let few = self.limit(Part::Answer, 2).min(fits.len());
+            let few = self.limit(2).min(fits.len());
             for (i, fit) in fits.iter().take(few).enumerate() {
                 let rest = if i + 1 == few { more(fits.len() - few) } else { String::new() };
                 self.line(&format!("{fit}{rest}"));
@@ -263,12 +290,22 @@ impl Report<'_> {
         lines.iter().for_each(|l| self.line(l));
     }
 
+    fn predicted(&mut self, a: &Analysis, show: Show) {
+        let Some(p) = &a.prediction else { return };
+        timeline::lines(p, self.limit(2)).iter().for_each(|l| self.line(l));
+        // beside other families there is no room
+        if self.full || !show.bounds {
+            timeline::timeline(p).iter().for_each(|l| self.line(l));
+            timeline::unrated(p, self.limit(4)).iter().for_each(|l| self.line(l));
+        }
+    }
+
     fn capacity(&mut self, a: &Analysis) {
         if a.capacity.is_empty() {
             return;
         }
         self.line("");
-        let few = self.limit(Part::Capacity, MOST);
+        let few = self.limit(MOST);
         let rest = more(a.capacity.len().saturating_sub(few));
         self.line(&format!("capacity            peak   in place  allocated      limit{rest}"));
         for p in a.capacity.iter().take(few) {
@@ -287,8 +324,8 @@ impl Report<'_> {
         }
         let shown: Vec<&PeakRecord> =
             a.capacity.iter().filter(|p| p.exceeded || self.full).collect();
-        for p in shown.into_iter().take(self.limit(Part::Capacity, 1)) {
-            let few = self.limit(Part::Capacity, 5).min(p.values.len());
+        for p in shown.into_iter().take(self.limit(1)) {
+            let few = self.limit(5).min(p.values.len());
             for (i, v) in p.values.iter().take(few).enumerate() {
                 let site = self.at(&v.site);
                 let rest = if i + 1 == few { more(p.values.len() - few) } else { String::new() };
@@ -307,7 +344,7 @@ impl Report<'_> {
             return;
         }
         self.line("");
-        let few = self.limit(Part::Work, usize::MAX);
+        let few = self.limit(usize::MAX);
         let rest = more(a.costs.work.len().saturating_sub(few));
         self.line(&format!("compute          logical      total{rest}"));
         for r in a.costs.work.iter().take(few) {
@@ -325,7 +362,7 @@ impl Report<'_> {
     /// Where the work of units differs or is more than the logical: the busiest and the mean.
     fn spread(&self, a: &Amount, show: &dyn Fn(u128) -> String) -> String {
         let mut s = mark(a.is).to_string();
-        for u in a.per_unit.iter().take(self.limit(Part::Work, 1)) {
+        for u in a.per_unit.iter().take(self.limit(1)) {
             let mean = u.mean.as_f64();
             let skew = if mean > 0.0 { u.max as f64 / mean } else { 1.0 };
             s.push_str(&format!("  {} {}s, busiest {}", u.units, u.level, show(u.max)));
@@ -368,7 +405,7 @@ impl Report<'_> {
         let distinct: u128 = prints.iter().map(|f| f.read + f.write).sum();
         let named: Vec<String> = prints
             .iter()
-            .take(self.limit(Part::Memory, 4))
+            .take(self.limit(4))
             .map(|f| {
                 format!(
                     "{} {}{}",
@@ -401,7 +438,7 @@ impl Report<'_> {
         };
         // values that each of many layers has are one row
         let mut said: Vec<(String, usize)> = vec![];
-        let most = self.limit(Part::Memory, 3).min(REUSED);
+        let most = self.limit(3).min(REUSED);
         for text in rows.iter().map(row) {
             match said.iter_mut().find(|(t, _)| *t == text) {
                 Some((_, n)) => *n += 1,
@@ -443,7 +480,7 @@ impl Report<'_> {
         self.line(&format!("bounds at {} rates{rest}", r.rates));
         for b in shown {
             let rated: Vec<&BoundRow> = b.rows.iter().filter(|r| r.ps.is_some()).collect();
-            let few = self.limit(Part::Bounds, 4);
+            let few = self.limit(4);
             let rest = more(rated.len().saturating_sub(few));
             let rows: Vec<String> = rated
                 .iter()
@@ -466,7 +503,7 @@ impl Report<'_> {
                 said.push(text);
             }
         }
-        let few = self.limit(Part::Bounds, 3).min(said.len());
+        let few = self.limit(3).min(said.len());
         for (i, s) in said.iter().take(few).enumerate() {
             let rest = if i + 1 == few { more(said.len() - few) } else { String::new() };
             self.line(&format!("{s}{rest}"));
@@ -474,7 +511,7 @@ impl Report<'_> {
     }
 
     fn launches(&mut self, a: &Analysis) {
-        let few = self.limit(Part::Launches, 2).min(a.launches.len());
+        let few = self.limit(2).min(a.launches.len());
         for (i, l) in a.launches.iter().take(few).enumerate() {
             let mut s = format!("launch {} at {}:", l.name, self.at(&l.site));
             let levels: Vec<String> =
@@ -505,7 +542,7 @@ impl Report<'_> {
         if shown.len() < 2 {
             return;
         }
-        let (all, few) = (shown.len(), self.limit(Part::Scopes, 6));
+        let (all, few) = (shown.len(), self.limit(6));
         let gmem =
             |s: &ScopeRecord| s.costs.traffic("gmem").map_or(0, |t| t.read.total + t.write.total);
         // the largest, in program order
@@ -541,7 +578,7 @@ impl Report<'_> {
         let mut ops: Vec<&OpRecord> = a.ops.iter().filter(|o| self.full || weight(o) > 0).collect();
         if !self.full {
             ops.sort_by_cached_key(|o| std::cmp::Reverse(weight(o)));
-            ops.truncate(self.rows(Part::Ops));
+            ops.truncate(self.rows);
         }
         if ops.is_empty() {
             return;

@@ -5,41 +5,82 @@
 //! no inner bound uses the variable of loop i, the sum is a product. Bounds that use data take the
 //! end of its range.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use super::walk::{Frame, Walk};
 use crate::analysis::record::Certainty;
+use crate::base::HashMap;
 use crate::diag::{Code, Diagnostic};
 use crate::graph::{Graph, NodeKind};
 use crate::types::dim::{Env, Expr, VarId, VarTable};
 use crate::types::placement::AxisId;
 
+/// Counts for each combination of the coordinates of some axes.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub axes: Vec<AxisId>,
+    extents: Vec<usize>,
+    /// The last axis' coordinate fastest.
+    pub counts: Vec<u128>,
+}
+
+impl Table {
+    fn one(n: u128) -> Table {
+        Table { axes: vec![], extents: vec![], counts: vec![n] }
+    }
+
+    /// By how much the index grows with the coordinate of each axis.
+    pub fn strides(&self) -> Vec<usize> {
+        let inner = |i: usize| self.extents.iter().skip(i + 1).product();
+        (0..self.extents.len()).map(inner).collect()
+    }
+
+    pub fn most(&self) -> u128 {
+        self.counts.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Adds up over one axis.
+    fn join(&mut self, i: usize) {
+        self.axes.remove(i);
+        let n = self.extents.remove(i);
+        let inner: usize = self.extents.iter().skip(i).product();
+        let sums = |block: &[u128]| -> Vec<u128> {
+            (0..inner).map(|at| block.iter().skip(at).step_by(inner).sum()).collect()
+        };
+        self.counts = self.counts.chunks((n * inner).max(1)).flat_map(sums).collect();
+    }
+}
+
 /// Runs of the innermost body, for each combination of the coordinates used.
 #[derive(Clone, Debug)]
 pub(super) struct Trips {
-    /// The axes that the bounds use, in the order of [`Trips::runs`]' keys.
-    pub axes: Vec<AxisId>,
-    pub runs: Vec<(Vec<i64>, u128)>,
+    /// By the axes that the bounds use.
+    pub runs: Table,
     pub is: Certainty,
 }
 
 impl Trips {
     pub fn once() -> Trips {
-        Trips { axes: vec![], runs: vec![(vec![], 1)], is: Certainty::Exact }
+        Trips { runs: Table::one(1), is: Certainty::Exact }
+    }
+
+    /// The axes that the bounds use.
+    pub fn axes(&self) -> &[AxisId] {
+        &self.runs.axes
     }
 
     /// The sum over the combinations.
     pub fn sum(&self) -> u128 {
-        self.runs.iter().fold(0, |s, (_, n)| s.saturating_add(*n))
+        self.runs.counts.iter().fold(0, |s, n| s.saturating_add(*n))
     }
 
     /// Sums over the combinations that agree on the axes for which `keep` holds.
-    pub fn by(&self, keep: impl Fn(AxisId) -> bool) -> HashMap<Vec<i64>, u128> {
-        let mut out = HashMap::new();
-        for (coords, n) in &self.runs {
-            let kept = self.axes.iter().zip(coords).filter(|(a, _)| keep(**a));
-            let key: Vec<i64> = kept.map(|(_, c)| *c).collect();
-            *out.entry(key).or_insert(0) += n;
+    pub fn by(&self, keep: impl Fn(AxisId) -> bool) -> Table {
+        let mut out = self.runs.clone();
+        for (i, a) in self.runs.axes.iter().enumerate().rev() {
+            if !keep(*a) {
+                out.join(i);
+            }
         }
         out
     }
@@ -88,7 +129,7 @@ pub(super) fn count(
     let extents: Vec<i64> =
         axes.iter().map(|a| graph.meshes.axis_extent(*a).eval(env).unwrap_or(1)).collect();
     let combos = extents.iter().try_fold(1i64, |p, e| p.checked_mul((*e).max(0)));
-    let mut c = Counter { vars, loops, memo: HashMap::new(), fuel: FUEL, is: Certainty::Exact };
+    let mut c = Counter { vars, loops, memo: HashMap::default(), fuel: FUEL, is: Certainty::Exact };
     let fail = || {
         let node = frame.loops.last().and_then(|l| walk.loops.get(*l)).map(|l| l.node);
         let span = node.map_or(graph.scope(crate::graph::ScopeId(0)).span, |n| graph.node(n).span);
@@ -96,7 +137,7 @@ pub(super) fn count(
             .help("give the data it depends on a `range`")
     };
     if combos.is_some_and(|n| (n as u64) <= FUEL / 4) {
-        let mut runs = vec![];
+        let mut counts = vec![];
         let mut at = env.clone();
         let mut coords = vec![0i64; axes.len()];
         let total = combos.unwrap_or(0);
@@ -107,18 +148,19 @@ pub(super) fn count(
                 }
             }
             match c.from(0, &mut at) {
-                Some(n) => runs.push((coords.clone(), n)),
+                Some(n) => counts.push(n),
                 None if c.fuel == 0 => break,
                 None => return Err(fail()),
             }
             advance(&mut coords, &extents);
         }
-        if runs.len() as i64 == total {
-            return Ok(Trips { axes, runs, is: c.is });
+        if counts.len() as i64 == total {
+            let extents = extents.iter().map(|e| (*e).max(0) as usize).collect();
+            return Ok(Trips { runs: Table { axes, extents, counts }, is: c.is });
         }
     }
     let n = c.widest(env).ok_or_else(fail)?;
-    Ok(Trips { axes: vec![], runs: vec![(vec![], n)], is: Certainty::UpperBound })
+    Ok(Trips { runs: Table::one(n), is: Certainty::UpperBound })
 }
 
 /// The next combination, the last coordinate fastest.

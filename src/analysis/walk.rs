@@ -3,10 +3,8 @@
 //! Comes in: a verified graph and values for its dims. Goes out: steps in program order, the
 //! ranges of steps that loops and meshes cover, and which values are one buffer.
 
-use std::collections::HashMap;
-
 use super::machine::Machine;
-use crate::base::Span;
+use crate::base::{HashMap, Span};
 use crate::diag::{Code, Diagnostic};
 use crate::graph::{Arm, Graph, Node, NodeId, NodeKind, RegionId, ValueId};
 use crate::types::dim::{Env, Expr};
@@ -100,13 +98,13 @@ pub(super) fn walk(graph: &Graph, env: &Env, machine: &Machine) -> Result<Walk, 
         steps: vec![],
         loops: vec![],
         launches: vec![],
-        births: HashMap::new(),
-        alias: HashMap::new(),
+        births: HashMap::default(),
+        alias: HashMap::default(),
         carried: vec![],
         late_uses: vec![],
         starts: vec![],
     };
-    let mut w = Walker { graph, env, out, ids: HashMap::new() };
+    let mut w = Walker { graph, env, out, ids: HashMap::default() };
     let mut base = Frame { meshes: module_meshes(graph), ..Frame::default() };
     sort_by_rank(graph, machine, &mut base.meshes);
     let root = w.intern(base.clone());

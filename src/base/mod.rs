@@ -7,6 +7,13 @@ pub mod svg;
 
 use std::sync::Arc;
 
+/// Keys are ids, names and sizes of one program, by the hundred thousand: they need a fast hash,
+/// and no defence against who chose them.
+pub type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::FixedState>;
+
+/// See [`HashMap`].
+pub type HashSet<T> = std::collections::HashSet<T, foldhash::fast::FixedState>;
+
 /// The SHA-256 of bytes, in lower-case hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     use sha2::Digest;

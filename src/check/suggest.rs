@@ -4,13 +4,13 @@
 //! and `sqrt(N) * v` from sums of `N` terms in an accumulator of roundoff `v`, done in two orders.
 //! Roundings to narrow types on the way add like `sqrt(D) * u`. Twice that is proposed.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use serde::Serialize;
 
 use super::measure::{measure, norms};
 use super::predicate::Predicate;
+use crate::base::HashMap;
 use crate::graph::{Def, Graph, Node, NodeKind, RegionId, ValueId, node_regions};
 use crate::ops::Call;
 use crate::types::dim::Env;
@@ -58,7 +58,7 @@ pub fn unit_roundoff(d: DType) -> Option<f64> {
 
 /// Walks back from an output through all it is computed from.
 pub fn lineage(graph: &Graph, output: ValueId, env: &Env) -> Lineage {
-    let mut w = Walk { g: graph, env, depth: HashMap::new(), reduced: 1, coarsest: 0.0 };
+    let mut w = Walk { g: graph, env, depth: HashMap::default(), reduced: 1, coarsest: 0.0 };
     let roundings = w.value(output);
     let own = unit_roundoff(graph.ty(output).dtype).unwrap_or(0.0);
     Lineage { reduced: w.reduced, roundings, coarsest: w.coarsest.max(own) }

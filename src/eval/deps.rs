@@ -9,9 +9,8 @@
 //! window or tile depend, and its storage is not one of which each position along the axis has its
 //! own, the positions along that axis share the buffer.
 
-use std::collections::{HashMap, HashSet};
-
 use super::axes::{Axes, add, common, minus, union};
+use crate::base::{HashMap, HashSet};
 use crate::graph::verify::{mesh_axes, node_exprs};
 use crate::graph::{Def, Graph, Node, NodeId, NodeKind, RegionId, ValueId, node_regions};
 use crate::ops::{Attr, Role};
@@ -50,7 +49,7 @@ impl Deps {
             shared: vec![vec![]; nn],
             control: vec![vec![]; nn],
             uses: vec![vec![]; nn],
-            data: HashMap::new(),
+            data: HashMap::default(),
             var: vec![vec![]; g.vars.len()],
         };
         for (id, a) in g.meshes.axes() {

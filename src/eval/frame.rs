@@ -1,13 +1,12 @@
 //! Where values stand while a program runs: a frame for the program, and one for each position of
 //! a group, which sees the values of the frames around it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::axes::Axes;
 use super::value::{Owner, Val};
 use super::window::Rect;
-use crate::base::Span;
+use crate::base::{HashMap, Span};
 use crate::graph::ValueId;
 use crate::types::dim::{Env, VarId};
 use crate::types::placement::{AxisId, MeshTable};
@@ -55,7 +54,7 @@ impl<'f> Frame<'f> {
     pub fn root(env: Env) -> Frame<'f> {
         Frame {
             parent: None,
-            slots: HashMap::new(),
+            slots: HashMap::default(),
             env,
             bound: vec![],
             depth: 0,

@@ -5,11 +5,10 @@
 //! beyond these is set by groups inside. A node that needs nothing more and does not wait for the
 //! group before it runs ahead of that group.
 
-use std::collections::{HashMap, HashSet};
-
 use super::axes::{Axes, common, minus, union};
 use super::deps::Deps;
 use super::tiles::{Tiler, Tiles};
+use crate::base::{HashMap, HashSet};
 use crate::graph::{Graph, NodeId, ValueId};
 use crate::types::dim::Env;
 
@@ -80,7 +79,7 @@ impl Planner<'_> {
         let parts = tiler.gather(self.parts(nodes, bound));
         let uses: Vec<Vec<ValueId>> = parts.iter().map(|p| self.uses(p)).collect();
         let defs: Vec<Vec<ValueId>> = parts.iter().map(|p| self.defs(p)).collect();
-        let mut last: HashMap<ValueId, usize> = HashMap::new();
+        let mut last: HashMap<ValueId, usize> = HashMap::default();
         for (i, used) in uses.iter().enumerate() {
             last.extend(used.iter().map(|v| (*v, i)));
         }
@@ -133,7 +132,7 @@ impl Planner<'_> {
     fn parts(&self, nodes: &[NodeId], bound: &Axes) -> Vec<Part> {
         let mut out: Vec<Part> = vec![];
         let mut open: Option<(Axes, Vec<NodeId>)> = None;
-        let mut made: HashSet<ValueId> = HashSet::new();
+        let mut made: HashSet<ValueId> = HashSet::default();
         for n in nodes {
             let i = n.0 as usize;
             let rest = minus(&self.deps.need[i], bound);

@@ -1,6 +1,5 @@
 //! Runs plans: the program, its regions, loops and matches.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +10,7 @@ use super::frame::{Frame, Slot};
 use super::plan::{Plan, Planner, StepKind};
 use super::value::Val;
 use super::{Options, Outcome, shape_of, unbound, value_dtype};
+use crate::base::{HashMap, HashSet};
 use crate::diag::{Code, Diagnostic};
 use crate::graph::verify::mesh_axes;
 use crate::graph::{Arm, Graph, Node, NodeId, NodeKind, RegionId, ValueId};

@@ -4,7 +4,6 @@
 //! A group that meets a buffer with bookkeeping, or that fails, runs node by node instead, so that
 //! messages tell indices of whole values.
 
-use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
@@ -18,6 +17,7 @@ use super::run::Cx;
 use super::tiles::Places;
 use super::value::Val;
 use super::window::unravel;
+use crate::base::HashMap;
 use crate::graph::{NodeId, NodeKind, ValueId};
 use crate::ops::{EvalCx, Lanes, OutTy, Role, alone};
 use crate::types::canvas::{Canvas, Part};
@@ -67,8 +67,8 @@ impl Cx<'_> {
 
     /// The values that leave the group; `None` where it cannot run in blocks.
     fn blocks(&self, frame: &Frame, group: &TileGroup) -> Option<Vec<(ValueId, Tensor)>> {
-        let mut outside = HashMap::new();
-        let mut shapes = HashMap::new();
+        let mut outside = HashMap::default();
+        let mut shapes = HashMap::default();
         for n in &group.tiles.nodes {
             let node = self.g.node(*n);
             for v in node.inputs.iter().filter(|v| !shapes.contains_key(*v)) {
@@ -108,7 +108,7 @@ impl Cx<'_> {
 
     /// Runs one block through all nodes.
     fn one(&self, run: &Run, i: usize, parts: &mut [Part]) -> Option<()> {
-        let mut have: HashMap<ValueId, Tensor> = HashMap::new();
+        let mut have: HashMap<ValueId, Tensor> = HashMap::default();
         let nodes = &run.group.tiles.nodes;
         let mut at = 0;
         while at < nodes.len() {

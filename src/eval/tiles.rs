@@ -9,10 +9,9 @@
 //! Sizes of blocks depend on the program and its extents, never on the number of threads: a
 //! library's contraction may round differently for another number of rows.
 
-use std::collections::HashMap;
-
 use super::plan::Part;
 use super::value_dtype;
+use crate::base::HashMap;
 use crate::graph::{Graph, NodeId, NodeKind, ValueId};
 use crate::ops::cuts::{Cut, On, Shape};
 use crate::ops::{Call, Role};
@@ -164,7 +163,7 @@ impl Tiler<'_> {
             nodes: vec![],
             cuts: free.iter().map(|d| shape.extent(*d)).collect(),
             made: vec![],
-            at: HashMap::new(),
+            at: HashMap::default(),
             contracts: false,
             again: vec![0; free.len()],
         };

@@ -3,9 +3,8 @@
 //! In: any graph. Out: nothing, or every broken rule in words. After it passes, values, nodes,
 //! regions and axes named by the graph exist, so those who read it may index without asking.
 
-use std::collections::HashSet;
-
 use super::{Def, Graph, Node, NodeId, NodeKind, RegionId, ValueId, node_regions};
+use crate::base::HashSet;
 use crate::ops::{Attr, ParamKind};
 use crate::types::dim::{Expr, VarId, VarKind};
 use crate::types::placement::{AxisId, MeshId};
@@ -19,10 +18,10 @@ pub fn verify(graph: &Graph) -> Result<(), Vec<String>> {
     let mut v = Verifier {
         g: graph,
         errors: vec![],
-        visible: HashSet::new(),
-        loops: HashSet::new(),
-        seen_nodes: HashSet::new(),
-        seen_regions: HashSet::new(),
+        visible: HashSet::default(),
+        loops: HashSet::default(),
+        seen_nodes: HashSet::default(),
+        seen_regions: HashSet::default(),
     };
     v.run();
     if v.errors.is_empty() { Ok(()) } else { Err(v.errors) }

@@ -1,8 +1,7 @@
 //! Which outer names a block assigns, read off the syntax.
 
-use std::collections::HashSet;
-
 use super::calls::root_name;
+use crate::base::HashSet;
 use crate::syntax::ast::{self, ExprKind, StmtKind};
 
 pub(super) fn block_assigns(b: &ast::Block, own: &mut HashSet<String>, out: &mut Vec<String>) {

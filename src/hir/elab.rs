@@ -1,10 +1,8 @@
 //! The state of elaboration, names, and the making of nodes.
 
-use std::collections::{HashMap, HashSet};
-
 use super::value::{Binding, Instance, Val};
 use super::{Decl, ItemRef, Program, item_name};
-use crate::base::Span;
+use crate::base::{HashMap, HashSet, Span};
 use crate::diag::{Code, Diagnostic, did_you_mean};
 use crate::graph::{Graph, Hint, Node, NodeKind, RegionId, ScopeId, ValueId};
 use crate::ops::{Attrs, Call, Op, OpError, Role};
@@ -87,11 +85,11 @@ impl<'p> Elab<'p> {
             frames: vec![Frame { names: vec![], function: true }],
             diags: vec![],
             hints: vec![],
-            hint_used: HashSet::new(),
+            hint_used: HashSet::default(),
             open: vec![],
             calls: vec![],
-            annotated: HashMap::new(),
-            weights: HashMap::new(),
+            annotated: HashMap::default(),
+            weights: HashMap::default(),
             twin: None,
             sizes: None,
             recorder: None,

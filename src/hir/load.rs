@@ -1,10 +1,10 @@
 //! Reads the root file and all it names, and makes the tables of names.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Decl, FileInfo, ItemRef, Program, item_name, module_items};
-use crate::base::{SourceMap, Span};
+use crate::base::{HashMap, SourceMap, Span};
 use crate::diag::{Code, Diagnostic, did_you_mean};
 use crate::syntax::{ast, parser};
 use crate::types::dim::{Expr, VarInfo, VarKind, VarTable};
@@ -77,7 +77,7 @@ pub fn load_with(sources: &dyn Sources, root: &str, settings: &Settings) -> (Pro
         sources,
         map: SourceMap::default(),
         files: vec![],
-        seen: HashMap::new(),
+        seen: HashMap::default(),
         configs: vec![],
         diags: vec![],
     };
@@ -89,7 +89,7 @@ pub fn load_with(sources: &dyn Sources, root: &str, settings: &Settings) -> (Pro
         files: l.files,
         configs,
         vars: VarTable::default(),
-        dims: HashMap::new(),
+        dims: HashMap::default(),
         overrides: vec![],
         diags: l.diags,
         consts: Default::default(),
@@ -156,7 +156,7 @@ impl Loader<'_> {
             id,
             ast: parsed.file,
             names: BTreeMap::new(),
-            inner: HashMap::new(),
+            inner: HashMap::default(),
             lost,
         });
         self.declare(index);
@@ -169,7 +169,7 @@ impl Loader<'_> {
     fn declare(&mut self, file: usize) {
         let Some(info) = self.files.get(file) else { return };
         let mut names = BTreeMap::new();
-        let mut inner = HashMap::new();
+        let mut inner = HashMap::default();
         let mut diags = vec![];
         for (n, item) in info.ast.items.iter().enumerate() {
             if let Some(name) = item_name(&item.kind) {
@@ -242,7 +242,7 @@ impl Loader<'_> {
         &mut self,
         given: &[(usize, &str, &str)],
     ) -> HashMap<ItemRef, Arc<serde_json::Value>> {
-        let mut out = HashMap::new();
+        let mut out = HashMap::default();
         for (r, config, name, path) in std::mem::take(&mut self.configs) {
             let target = match given.iter().find(|(f, n, _)| (*f, *n) == (r.file, &config.text)) {
                 Some((_, _, path)) => (*path).to_string(),

@@ -1,12 +1,10 @@
 //! `match` on what is known at compile time.
 
-use std::collections::HashSet;
-
 use super::assigns::expr_assigns;
 use super::elab::{Elab, is_none, show_path};
 use super::regions::Assigned;
 use super::value::Val;
-use crate::base::Span;
+use crate::base::{HashSet, Span};
 use crate::diag::{Code, Diagnostic};
 use crate::graph::{Arm, NodeKind};
 use crate::syntax::ast::{self, ExprKind};
@@ -247,7 +245,7 @@ impl Elab<'_> {
         let bodies: Vec<&ast::Expr> = arms.iter().map(|a| &a.body).collect();
         let mut names = vec![];
         for b in &bodies {
-            expr_assigns(b, &mut HashSet::new(), &mut names);
+            expr_assigns(b, &mut HashSet::default(), &mut names);
         }
         let mut at: Assigned = vec![];
         for n in names {

@@ -47,10 +47,10 @@ pub mod weights;
 pub mod writes;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::base::{FileId, SourceMap, Span};
+use crate::base::{FileId, HashMap, SourceMap, Span};
 use crate::diag::Diagnostic;
 use crate::syntax::ast;
 use crate::types::dim::{VarId, VarTable};

@@ -175,7 +175,7 @@ fn file_span(levels: &[ast::Level]) -> Span {
 /// Storages and hints of a graph against its target.
 pub fn check_graph(g: &Graph, t: &Target) -> Vec<Diagnostic> {
     let mut diags = vec![];
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = crate::base::HashSet::default();
     for (_, v) in g.values() {
         let s = v.ty.place.storage;
         if t.storage(s.name()).is_none() && seen.insert((v.span, s)) {

@@ -4,10 +4,8 @@
 //! follow [`super::split`]. A loop's carried variable has its start's placement, or, where the
 //! start is split by nothing, that of the value the body gives it.
 
-use std::collections::HashMap;
-
 use super::split::{self, Conflict, Demand};
-use crate::base::Span;
+use crate::base::{HashMap, Span};
 use crate::diag::{Code, Diagnostic, Label};
 use crate::graph::{Def, Graph, NodeId, NodeKind, RegionId, ValueId};
 use crate::ops::{Call, EvalCx, OutTy, Role};
@@ -22,7 +20,7 @@ const ROUNDS: usize = 12;
 pub fn coords(g: &Graph, e: &Expr) -> Vec<AxisId> {
     let mut out = vec![];
     let mut todo: Vec<_> = e.vars().into_iter().collect();
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = crate::base::HashSet::default();
     while let Some(v) = todo.pop() {
         if !seen.insert(v) {
             continue;
@@ -53,7 +51,7 @@ struct Pass<'a> {
 /// Infers all placements of a graph.
 pub fn run(g: &mut Graph, annotated: &HashMap<ValueId, (Placement, Span)>) -> Vec<Diagnostic> {
     let root = g.root;
-    let (demand, diags, unfinished) = (HashMap::new(), vec![], vec![]);
+    let (demand, diags, unfinished) = (HashMap::default(), vec![], vec![]);
     let mut p = Pass { g, annotated, demand, diags, unfinished, changed: true };
     // without a mesh every value is whole, as elaboration left it
     let rounds = if p.g.meshes.axes().next().is_none() { 0 } else { ROUNDS };

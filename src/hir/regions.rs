@@ -1,11 +1,9 @@
 //! Blocks that own a region of the graph: meshes, roles, and the variables they assign.
 
-use std::collections::HashSet;
-
 use super::assigns::block_assigns;
 use super::elab::Elab;
 use super::value::{Binding, Val};
-use crate::base::Span;
+use crate::base::{HashSet, Span};
 use crate::diag::{Code, Diagnostic};
 use crate::graph::{NodeKind, RegionId, ValueId};
 use crate::syntax::ast::{self};
@@ -20,7 +18,7 @@ impl Elab<'_> {
     pub(super) fn assigned(&self, body: &[&ast::Block]) -> Assigned {
         let mut names = vec![];
         for b in body {
-            block_assigns(b, &mut HashSet::new(), &mut names);
+            block_assigns(b, &mut HashSet::default(), &mut names);
         }
         let mut out: Assigned = vec![];
         for n in names {

@@ -145,7 +145,7 @@ pub(super) fn levels(r: &mut Reader, t: &mut Table) -> Vec<Level> {
 
 /// Calls `read` for each table of a table whose keys are free names.
 fn for_names(r: &mut Reader, t: &Table, mut read: impl FnMut(&mut Reader, &str, Table)) {
-    for e in t.all() {
+    for e in t.all().iter() {
         if let Some(inner) = r.as_table(&t.at(&e.key), &e.node) {
             read(r, &e.key, inner);
         }
@@ -159,7 +159,7 @@ fn fixed_names(
     names: &[&str],
     mut read: impl FnMut(&mut Reader, &str, &Node, &str),
 ) {
-    for e in t.all() {
+    for e in t.all().iter() {
         let path = t.at(&e.key);
         if names.contains(&e.key.as_str()) {
             read(r, &path, &e.node, &e.key);
@@ -327,7 +327,7 @@ fn resources(
     per: &str,
     out: &mut Vec<(String, Datum<f64>)>,
 ) {
-    for e in t.all() {
+    for e in t.all().iter() {
         let name = format!("{prefix}{}", e.key);
         let path = t.at(&e.key);
         if prefix.is_empty() && !is_leaf(&e.node) && matches!(name.as_str(), "tensor" | "fma") {
@@ -393,8 +393,8 @@ fn instruction(r: &mut Reader, mut t: Table, draft: &Draft) -> Option<Instructio
     let mut moves = vec![];
     if let Some(node) = t.get("moves") {
         let path = t.at("moves");
-        for pair in r.as_array(&path, &node).unwrap_or_default() {
-            if let Some(m) = movement(r, &path, &pair, draft) {
+        for pair in r.as_array(&path, &node).unwrap_or_default().iter() {
+            if let Some(m) = movement(r, &path, pair, draft) {
                 moves.push(m);
             }
         }
@@ -470,7 +470,7 @@ fn storages(r: &mut Reader, t: &mut Table, key: &'static str, draft: &Draft) -> 
 
 fn movement(r: &mut Reader, path: &str, pair: &Node, draft: &Draft) -> Option<(String, String)> {
     let items = r.as_array(path, pair)?;
-    let [from, to] = items.as_slice() else {
+    let [from, to] = &*items else {
         let message = format!("expected [from, to], found {} items", items.len());
         r.problem(pair.span.clone(), path, message, None);
         return None;

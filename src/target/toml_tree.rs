@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use toml::de::{DeTable, DeValue};
 
@@ -49,15 +50,15 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// A TOML value without its formatting.
+/// A TOML value without its formatting. A copy of it shares what it has inside.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Str(String),
     Int(i64),
     Float(f64),
     Bool(bool),
-    Array(Vec<Node>),
-    Table(Vec<Entry>),
+    Array(Rc<[Node]>),
+    Table(Rc<[Entry]>),
     /// Dates, and integers beyond 64 bits; no fact is written with either.
     Other(&'static str),
 }
@@ -111,7 +112,7 @@ impl Node {
     }
 }
 
-fn entries(table: &DeTable<'_>) -> Vec<Entry> {
+fn entries(table: &DeTable<'_>) -> Rc<[Entry]> {
     let mut out: Vec<Entry> = table
         .iter()
         .map(|(k, v)| Entry {
@@ -122,7 +123,7 @@ fn entries(table: &DeTable<'_>) -> Vec<Entry> {
         .collect();
     // The parser sorts by key; the order of the text is the order of the messages.
     out.sort_by_key(|e| e.key_span.start);
-    out
+    out.into()
 }
 
 /// The text of one document with the problems found in it so far.
@@ -272,7 +273,7 @@ impl Reader {
         }
     }
 
-    pub fn as_array(&mut self, path: &str, node: &Node) -> Option<Vec<Node>> {
+    pub fn as_array(&mut self, path: &str, node: &Node) -> Option<Rc<[Node]>> {
         match &node.value {
             Value::Array(items) => Some(items.clone()),
             _ => {
@@ -288,7 +289,7 @@ impl Reader {
 pub(super) struct Table {
     pub path: String,
     pub span: Range<usize>,
-    entries: Vec<Entry>,
+    entries: Rc<[Entry]>,
     known: Vec<&'static str>,
 }
 
@@ -308,7 +309,7 @@ impl Table {
     }
 
     /// All entries of a table whose keys are names, such as `storages`.
-    pub fn all(&self) -> Vec<Entry> {
+    pub fn all(&self) -> Rc<[Entry]> {
         self.entries.clone()
     }
 
@@ -361,7 +362,7 @@ impl Table {
 
     /// Reports every key that nothing asked for.
     pub fn finish(self, r: &mut Reader) {
-        for e in &self.entries {
+        for e in self.entries.iter() {
             if self.known.iter().any(|k| *k == e.key) {
                 continue;
             }

@@ -5,9 +5,12 @@
 //! equal as values, so equality of extents is decided by `==`. Bounds are decided by
 //! [`VarTable::lower`], which eliminates variables by their own bounds, innermost first.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
 
 use crate::base::Span;
 
@@ -54,12 +57,15 @@ pub enum Atom {
 }
 
 /// A product of atoms, sorted; empty for the constant term.
-type Mono = Vec<Atom>;
+type Mono = SmallVec<[Atom; 1]>;
+
+/// Most expressions are a number or one variable, and these need no memory of their own.
+type Terms = SmallVec<[(Mono, i64); 1]>;
 
 /// A polynomial: monomials in order with nonzero coefficients.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Expr {
-    terms: Vec<(Mono, i64)>,
+    terms: Terms,
 }
 
 /// Values of variables, by id.
@@ -98,7 +104,7 @@ impl From<i64> for Expr {
 
 impl Expr {
     pub fn int(value: i64) -> Expr {
-        Expr { terms: if value == 0 { vec![] } else { vec![(vec![], value)] } }
+        Expr { terms: if value == 0 { smallvec![] } else { smallvec![(smallvec![], value)] } }
     }
 
     pub fn zero() -> Expr {
@@ -110,16 +116,16 @@ impl Expr {
     }
 
     pub fn var(v: VarId) -> Expr {
-        Expr { terms: vec![(vec![Atom::Var(v)], 1)] }
+        Atom::Var(v).expr()
     }
 
     fn atom(op: AtomOp, a: Expr, b: Expr) -> Expr {
-        Expr { terms: vec![(vec![Atom::Op(op, Arc::new((a, b)))], 1)] }
+        Atom::Op(op, Arc::new((a, b))).expr()
     }
 
-    fn from_terms(mut terms: Vec<(Mono, i64)>) -> Expr {
+    fn from_terms(mut terms: Terms) -> Expr {
         terms.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut out: Vec<(Mono, i64)> = Vec::with_capacity(terms.len());
+        let mut out = Terms::with_capacity(terms.len());
         for (m, c) in terms {
             match out.last_mut() {
                 Some((last, k)) if *last == m => *k = k.saturating_add(c),
@@ -147,7 +153,30 @@ impl Expr {
     }
 
     pub fn add(&self, other: &Expr) -> Expr {
-        Expr::from_terms(self.terms.iter().chain(&other.terms).cloned().collect())
+        if self.is_zero() {
+            return other.clone();
+        }
+        if other.is_zero() {
+            return self.clone();
+        }
+        // both are in order
+        let (mut a, mut b) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        let mut terms = Terms::new();
+        while let (Some((x, j)), Some((y, k))) = (a.peek(), b.peek()) {
+            match x.cmp(y) {
+                Ordering::Less => terms.extend(a.next().cloned()),
+                Ordering::Greater => terms.extend(b.next().cloned()),
+                Ordering::Equal => {
+                    let sum = j.saturating_add(*k);
+                    if sum != 0 {
+                        terms.push((x.clone(), sum));
+                    }
+                    (a.next(), b.next());
+                }
+            }
+        }
+        terms.extend(a.chain(b).cloned());
+        Expr { terms }
     }
 
     pub fn neg(&self) -> Expr {
@@ -172,7 +201,7 @@ impl Expr {
         if let Some(k) = self.as_int() {
             return other.scale(k);
         }
-        let mut terms = vec![];
+        let mut terms = Terms::new();
         for (ma, ca) in &self.terms {
             for (mb, cb) in &other.terms {
                 let mut m: Mono = ma.iter().chain(mb).cloned().collect();
@@ -204,10 +233,9 @@ impl Expr {
         let Some(k) = d.as_int().filter(|k| *k > 0) else {
             return Expr::atom(op, self.clone(), d.clone());
         };
-        let (whole, rest): (Vec<_>, Vec<_>) =
+        let (whole, rest): (Terms, Terms) =
             self.terms.iter().cloned().partition(|(m, c)| !m.is_empty() && c % k == 0);
-        let whole =
-            Expr::from_terms(whole.into_iter().map(|(m, c)| (m, c / k)).collect::<Vec<_>>());
+        let whole = Expr { terms: whole.into_iter().map(|(m, c)| (m, c / k)).collect() };
         let rest = Expr { terms: rest };
         let frac = match rest.as_int() {
             Some(r) if op == AtomOp::FloorDiv => Expr::int(r.div_euclid(k)),
@@ -225,7 +253,7 @@ impl Expr {
             return Expr::atom(AtomOp::Rem, self.clone(), d.clone());
         };
         let rest = Expr::from_terms(
-            self.terms.iter().map(|(m, c)| (m.clone(), c.rem_euclid(k))).collect::<Vec<_>>(),
+            self.terms.iter().map(|(m, c)| (m.clone(), c.rem_euclid(k))).collect(),
         );
         match rest.as_int() {
             Some(r) => Expr::int(r.rem_euclid(k)),
@@ -258,7 +286,7 @@ impl Expr {
         let [(dm, dc)] = d.terms.as_slice() else {
             return (self == d).then(Expr::one);
         };
-        let mut out = vec![];
+        let mut out = Terms::new();
         for (m, c) in &self.terms {
             if *dc == 0 || c % dc != 0 {
                 return None;
@@ -288,28 +316,22 @@ impl Expr {
 
     /// Replaces variables for which `f` gives an expression.
     pub fn subst(&self, f: &dyn Fn(VarId) -> Option<Expr>) -> Expr {
-        let mut sum = Expr::zero();
+        let (mut kept, mut sum) = (Terms::new(), Expr::zero());
         for (m, c) in &self.terms {
-            let mut p = Expr::int(*c);
-            for a in m {
-                let e = match a {
-                    Atom::Var(v) => f(*v).unwrap_or_else(|| Expr::var(*v)),
-                    Atom::Op(op, ab) => {
-                        let (x, y) = (ab.0.subst(f), ab.1.subst(f));
-                        match op {
-                            AtomOp::FloorDiv => x.floor_div(&y),
-                            AtomOp::CeilDiv => x.ceil_div(&y),
-                            AtomOp::Rem => x.rem(&y),
-                            AtomOp::Min => x.min_of(&y),
-                            AtomOp::Max => x.max_of(&y),
-                        }
-                    }
-                };
-                p = p.mul(&e);
+            let p = match m.as_slice() {
+                [] => None,
+                [a] => a.subst(f).map(|e| e.scale(*c)),
+                all => {
+                    let of = |a: &Atom| a.subst(f).unwrap_or_else(|| a.expr());
+                    Some(all.iter().fold(Expr::int(*c), |p, a| p.mul(&of(a))))
+                }
+            };
+            match p {
+                Some(p) => sum = sum.add(&p),
+                None => kept.push((m.clone(), *c)),
             }
-            sum = sum.add(&p);
         }
-        sum
+        sum.add(&Expr { terms: kept })
     }
 
     /// Replaces the variables that have a value.
@@ -343,7 +365,7 @@ impl Expr {
     /// `self = c * atom + rest` with `c` and `rest` free of the atom at top level; `None` where
     /// the atom occurs squared.
     fn split_at(&self, atom: &Atom) -> Option<(Expr, Expr)> {
-        let (mut c, mut rest) = (vec![], vec![]);
+        let (mut c, mut rest) = (Terms::new(), Terms::new());
         for (m, k) in &self.terms {
             match m.iter().filter(|a| *a == atom).count() {
                 0 => rest.push((m.clone(), *k)),
@@ -351,11 +373,11 @@ impl Expr {
                 _ => return None,
             }
         }
-        Some((Expr::from_terms(c), Expr::from_terms(rest)))
+        Some((Expr::from_terms(c), Expr { terms: rest }))
     }
 
-    fn atoms(&self) -> BTreeSet<&Atom> {
-        self.terms.iter().flat_map(|(m, _)| m).collect()
+    fn atoms(&self) -> impl Iterator<Item = &Atom> {
+        self.terms.iter().flat_map(|(m, _)| m)
     }
 
     /// The terms, for printing a cost as a polynomial and for coefficient tests.
@@ -367,7 +389,23 @@ impl Expr {
 impl Atom {
     /// The atom alone.
     pub fn expr(&self) -> Expr {
-        Expr { terms: vec![(vec![self.clone()], 1)] }
+        Expr { terms: smallvec![(smallvec![self.clone()], 1)] }
+    }
+
+    /// What it is where variables are others; none where it stays as it is.
+    fn subst(&self, f: &dyn Fn(VarId) -> Option<Expr>) -> Option<Expr> {
+        let (op, ab) = match self {
+            Atom::Var(v) => return f(*v),
+            Atom::Op(op, ab) => (op, ab),
+        };
+        let (x, y) = (ab.0.subst(f), ab.1.subst(f));
+        Some(match op {
+            AtomOp::FloorDiv => x.floor_div(&y),
+            AtomOp::CeilDiv => x.ceil_div(&y),
+            AtomOp::Rem => x.rem(&y),
+            AtomOp::Min => x.min_of(&y),
+            AtomOp::Max => x.max_of(&y),
+        })
     }
 
     fn eval(&self, env: &Env) -> Option<i64> {
@@ -460,11 +498,12 @@ impl VarTable {
         }
         *fuel -= 1;
         // divisions, minima and maxima first, then variables, the last declared first
-        let atom = e.atoms().into_iter().max_by_key(|a| match a {
+        let rank = |a: &Atom| match a {
             Atom::Op(AtomOp::Min | AtomOp::Max, _) => (2, 0),
             Atom::Op(..) => (1, 0),
             Atom::Var(v) => (0, v.0),
-        })?;
+        };
+        let atom = e.atoms().max_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)))?;
         let Some((c, rest)) = e.split_at(atom) else {
             return self.lower_square(e, atom, fuel);
         };
@@ -547,8 +586,7 @@ impl VarTable {
         if e.terms.iter().any(|(m, c)| m.contains(atom) && *c < 0) {
             return None;
         }
-        let one = Expr { terms: vec![(vec![atom.clone()], 1)] };
-        if self.lower_in(&one, fuel)? < 0 {
+        if self.lower_in(&atom.expr(), fuel)? < 0 {
             return None;
         }
         self.lower_in(&e.subst(&|x| (x == *v).then(|| lo.clone())), fuel)

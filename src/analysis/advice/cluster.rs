@@ -6,11 +6,14 @@
 //! each reads; otherwise every block would read the rest again. Ops that no cut joins are one
 //! cluster too if none is a contraction and all that they hand over fits one grid position.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use super::Program;
 use super::look::Access;
 use crate::analysis::cx::OpNode;
+use crate::base::HashMap;
 use crate::graph::ValueId;
 use crate::ops::cuts::{On, Shape};
 use crate::ops::{Call, Role};
@@ -65,6 +68,8 @@ struct Search<'p, 'c> {
     next: BTreeMap<Group, BTreeSet<Group>>,
     /// Bytes that one grid position can hold.
     room: u128,
+    /// By the first result of an op, each made once.
+    shapes: RefCell<HashMap<ValueId, Option<Rc<Shape>>>>,
 }
 
 /// The clusters of more than one op.
@@ -112,7 +117,17 @@ impl<'p, 'c> Search<'p, 'c> {
         }
         let smem = p.cx.machine.target.and_then(|t| t.storage(Storage::Smem.name()));
         let room = smem.and_then(|s| s.capacity.known()).map_or(0, |f| u128::from(f.value));
-        Search { p, edges, next, room }
+        Search { p, edges, next, room, shapes: RefCell::default() }
+    }
+
+    fn shape(&self, op: usize) -> Option<Rc<Shape>> {
+        self.shape_of(&self.p.ops.get(op)?.op)
+    }
+
+    fn shape_of(&self, op: &OpNode) -> Option<Rc<Shape>> {
+        let made = op.node.outputs.first()?;
+        let new = || shape_of(self.p, op).map(Rc::new);
+        self.shapes.borrow_mut().entry(*made).or_insert_with(new).clone()
     }
 
     /// Puts an op into the clusters of those whose results it reads, else into one of its own.
@@ -121,7 +136,7 @@ impl<'p, 'c> Search<'p, 'c> {
         if !matches!(role, Some(Role::Compute | Role::Create)) {
             return;
         }
-        let free = shape(self.p, op).map(|s| s.free()).unwrap_or_default();
+        let free = self.shape(op).map(|s| s.free()).unwrap_or_default();
         let cuts = free.into_iter().map(|d| Cut::from([(op, (d, 1))])).collect();
         let mut mine = Cluster { ops: [op].into(), cuts };
         while let Some((at, both)) = self.neighbours(found, &mine).into_iter().find_map(|at| {
@@ -224,7 +239,7 @@ impl<'p, 'c> Search<'p, 'c> {
         let all: Vec<&usize> = cut.keys().filter(|o| self.contracts(o)).collect();
         let whole = |o: &usize| {
             let (dim, unit) = cut.get(o).copied().unwrap_or_default();
-            let c = shape(self.p, *o).and_then(|s| s.cut(dim, unit));
+            let c = self.shape(*o).and_then(|s| s.cut(dim, unit));
             c.is_none_or(|c| c.reads.iter().any(Option::is_none))
         };
         all.len() < 2 || !all.into_iter().any(whole)
@@ -235,11 +250,11 @@ impl<'p, 'c> Search<'p, 'c> {
         let (producer, consumer) = (self.p.ops.get(from)?, self.p.ops.get(to)?);
         let (made, way) = through(self.p, v);
         let which = producer.op.node.outputs.iter().position(|o| *o == made)?;
-        let mut on: On = *shape(self.p, from)?.cut(dim, unit)?.writes.get(which)?;
+        let mut on: On = *self.shape(from)?.cut(dim, unit)?.writes.get(which)?;
         for view in way.iter().rev() {
             match view.op.role() {
                 Role::View => {
-                    let s = shape_of(self.p, view)?;
+                    let s = self.shape_of(view)?;
                     let (dim, unit) = s.dim(0, on)?;
                     on = *s.cut(dim, unit)?.writes.first()?;
                 }
@@ -247,7 +262,7 @@ impl<'p, 'c> Search<'p, 'c> {
                 _ => return None,
             }
         }
-        let s = shape(self.p, to)?;
+        let s = self.shape(to)?;
         let operand = consumer.op.node.inputs.iter().position(|i| *i == v)?;
         let (dim, unit) = s.dim(operand, on)?;
         s.cut(dim, unit).map(|_| (dim, unit))

@@ -1,11 +1,10 @@
 //! An op in a loop whose operands do not depend on the loop.
 
-use std::collections::HashMap;
-
 use super::look::{name, op_name};
 use super::{Draft, Edit, Program, Rule, bytes_of};
 use crate::analysis::cost::OpCost;
 use crate::analysis::walk::Frame;
+use crate::base::HashMap;
 use crate::graph::{NodeKind, ValueId};
 use crate::ops::Role;
 use crate::types::placement::Storage;
@@ -24,8 +23,8 @@ pub(super) static RULE: Rule = Rule {
 
 fn find(p: &Program) -> Vec<Draft> {
     // by value, the loops around its definition that it does not depend on
-    let mut free: HashMap<ValueId, usize> = HashMap::new();
-    let mut by_depth: HashMap<(Vec<usize>, usize), Vec<usize>> = HashMap::new();
+    let mut free: HashMap<ValueId, usize> = HashMap::default();
+    let mut by_depth: HashMap<(Vec<usize>, usize), Vec<usize>> = HashMap::default();
     let mut order = vec![];
     for (i, o) in p.ops.iter().enumerate() {
         let depth = needs(p, o, &free);

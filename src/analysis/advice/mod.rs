@@ -25,7 +25,7 @@ mod wide_value;
 mod wrong_unit;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -37,8 +37,9 @@ use super::cx::Cx;
 use super::footprint::Print;
 use super::live::Liveness;
 use super::record::{Bound, Certainty, LaunchRecord, PeakRecord, Ratio, Site, big};
-use super::roofline::{self, Groups};
+use super::roofline::{self, Groups, Placed};
 use super::timeline;
+use crate::base::HashMap;
 use crate::ops::facts::Resource;
 
 pub use text::long;
@@ -186,6 +187,8 @@ struct Program<'p, 'c> {
     bound: Option<&'p Bound>,
     predicted: Option<&'p timeline::Predicted>,
     groups: &'p Groups<'p, 'c>,
+    /// What the bound adds up, where there is one.
+    placed: Option<&'p Placed>,
     footprints: &'p [Print],
 }
 
@@ -242,9 +245,16 @@ impl Draft {
     }
 }
 
-/// What findings are priced by: the bound and the prediction, with what they rest on.
-type Priced<'p, 'c> =
-    (Option<&'p Bound>, Option<&'p timeline::Predicted>, &'p Groups<'p, 'c>, &'p [Print]);
+/// What findings are priced by: the bound with what it adds up, the prediction, and what both rest on.
+type Priced<'p, 'c> = (
+    (Option<&'p Bound>, Option<&'p Placed>),
+    Option<&'p timeline::Predicted>,
+    &'p Groups<'p, 'c>,
+    &'p [Print],
+);
+
+/// Findings times ops that are priced before other threads have started.
+const FEW: usize = 1 << 13;
 
 /// Looks with every rule.
 pub(super) fn advise<'p, 'c>(
@@ -253,14 +263,21 @@ pub(super) fn advise<'p, 'c>(
     live: &'p Liveness,
     launches: &'p [LaunchRecord],
     capacity: &'p [PeakRecord],
-    (bound, predicted, groups, footprints): Priced<'p, 'c>,
+    ((bound, placed), predicted, groups, footprints): Priced<'p, 'c>,
 ) -> Vec<Finding> {
-    let p = Program { cx, ops, live, launches, capacity, bound, predicted, groups, footprints };
-    let mut out: Vec<Finding> = vec![];
-    for r in RULES {
-        // each is priced by a bound of its own
-        out.par_extend(merged(alike((r.find)(&p))).into_par_iter().map(|d| finding(&p, r, d)));
-    }
+    let p =
+        Program { cx, ops, live, launches, capacity, bound, predicted, groups, placed, footprints };
+    let drafts = |r: &&'static Rule| {
+        let rule = *r;
+        merged(alike((r.find)(&p))).into_iter().map(move |d| (rule, d))
+    };
+    let drafts: Vec<(&Rule, Draft)> = RULES.iter().flat_map(drafts).collect();
+    // each is priced by a bound of its own
+    let price = |(r, d)| finding(&p, r, d);
+    let mut out: Vec<Finding> = match drafts.len() * ops.len() < FEW {
+        true => drafts.into_iter().map(price).collect(),
+        false => drafts.into_par_iter().map(price).collect(),
+    };
     out.retain(|f| matters(&p, f));
     let off = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, Saving::predicted_off);
     let time = |f: &Finding| f.saves.as_ref().map_or(Ratio::ZERO, |s| s.ps);
@@ -302,7 +319,7 @@ fn merged(all: Vec<Draft>) -> Vec<Draft> {
 /// many layers: one edit of the source would take them all away.
 fn alike(drafts: Vec<Draft>) -> Vec<Draft> {
     let mut out: Vec<(Draft, usize)> = vec![];
-    let mut first: HashMap<(String, String, Option<u32>), Vec<usize>> = HashMap::new();
+    let mut first: HashMap<(String, String, Option<u32>), Vec<usize>> = HashMap::default();
     for d in drafts {
         let start = d.sites.first().map(|s| s.site.span().start);
         let seen = first.entry((d.what.clone(), d.edit.clone(), start)).or_default();
@@ -370,7 +387,7 @@ fn finding(p: &Program, rule: &Rule, d: Draft) -> Finding {
 
 /// The bound with a draft's edits, against the present one.
 fn saving(p: &Program, d: &Draft) -> Option<Saving> {
-    let (before, target) = (p.bound?, p.cx.machine.target?);
+    let (before, placed, target) = (p.bound?, p.placed?, p.cx.machine.target?);
     let now = before.ps?;
     if d.edits.is_empty() {
         return None;
@@ -412,7 +429,7 @@ fn saving(p: &Program, d: &Draft) -> Option<Saving> {
         }
     }
     let rates = (target, roofline::PEAK);
-    let with = (p.groups, p.launches, p.footprints);
+    let with = (p.groups, placed, p.footprints);
     let after = placed_with(p.cx, rates, with, before, &changed);
     let predicted = p.predicted.filter(|_| !d.beyond).and_then(|now| {
         let group = |o: &usize| starts.partition_point(|s| s <= o).checked_sub(1);
@@ -421,7 +438,8 @@ fn saving(p: &Program, d: &Draft) -> Option<Saving> {
             positions: *positions,
         };
         let joins: Vec<timeline::Join> = joins.iter().map(join).collect();
-        let found = timeline::with(p.cx, target, now, with, (&changed, &joins, &fused));
+        let of = (p.groups, p.launches, p.footprints);
+        let found = timeline::with(p.cx, target, now, of, (&changed, &joins, &fused));
         let (to_ps, launch_ps) = found?;
         Some(Predicted { from_ps: now.record.ps, to_ps, launch_ps })
     });

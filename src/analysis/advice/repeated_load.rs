@@ -88,7 +88,7 @@ fn idle_axes(p: &Program, a: &Access) -> Vec<AxisId> {
     }
     let uses = |x: &AxisId| {
         let of = |v: &VarId| matches!(p.cx.graph.vars.get(*v).map(|i| i.kind), Some(VarKind::Coord(c)) if c == x.0);
-        split.contains(x) || vars.iter().any(of) || o.run.trips.axes.contains(x)
+        split.contains(x) || vars.iter().any(of) || o.run.trips.axes().contains(x)
     };
     let wide = |x: &&AxisId| p.cx.rank(**x) <= p.cx.machine.grid && p.cx.extent(**x) > 1;
     o.run.active.iter().filter(wide).filter(|x| !uses(x)).copied().collect()

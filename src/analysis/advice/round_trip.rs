@@ -166,7 +166,7 @@ fn exchange(p: &Program, what: &str, w: (&Access, &str), r: (&Access, &str)) -> 
 /// whole value, or windows of which the larger is so many of the smaller.
 fn writers(p: &Program, w: &Access, r: &Access) -> Option<u128> {
     let once = |a: &&Access| {
-        p.ops.get(a.op).is_some_and(|o| o.run.trips.by(|_| true).values().all(|n| *n == 1))
+        p.ops.get(a.op).is_some_and(|o| o.run.trips.runs.counts.iter().all(|n| *n == 1))
     };
     if ![w, r].iter().all(once) {
         return None;

@@ -50,7 +50,7 @@ fn loads(p: &Program, launch: usize) -> Option<Loads> {
     for (i, o) in p.ops.iter().enumerate().filter(|(_, o)| here(o)) {
         let here = flight(p, i);
         let out = *o.op.node.outputs.first()?;
-        let in_loop = o.run.trips.by(|_| true).values().any(|n| *n > 1);
+        let in_loop = o.run.trips.runs.most() > 1;
         let copies =
             o.op.op.role() == Role::Reshard && p.cx.graph.ty(out).place.storage == Storage::Smem;
         if here > 0 && copies && in_loop {

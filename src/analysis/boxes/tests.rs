@@ -1,11 +1,9 @@
 //! The sets held against the enumeration of their points.
 
-use std::collections::HashSet;
-
 use proptest::prelude::*;
 
 use super::*;
-use crate::base::{FileId, Span};
+use crate::base::{FileId, HashSet, Span};
 use crate::types::dim::{Env, Expr, VarId, VarInfo, VarKind, VarTable};
 
 type Raw = (i64, i64, i64, i64);
@@ -131,7 +129,7 @@ proptest! {
             vec![Loop { var: i, start: start.clone(), stop: stop.clone(), step: Expr::int(step) }];
         let vars = Vars { coords: vec![(p, 0, n[0]), (q, 0, n[1])], loops, table: &table };
         let parts = image(&axes, &vars, &Env::default(), &mut Fuel(1 << 20)).unwrap();
-        let mut want = HashSet::new();
+        let mut want = HashSet::default();
         for (a, b) in (0..n[0]).flat_map(|a| (0..n[1]).map(move |b| (a, b))) {
             let mut env = Env::default();
             env.set(p, a);

@@ -1,9 +1,8 @@
 //! Counts held against enumeration of every position, trip and element.
 
-use std::collections::HashSet;
-
 use super::build::*;
 use crate::analysis::{Analysis, Certainty, Options, analyze};
+use crate::base::HashSet;
 use crate::graph::Graph;
 use crate::types::dim::{Env, Expr, VarKind};
 use crate::types::dtype::DType;
@@ -42,7 +41,7 @@ fn ragged(p: i64, tile: i64, n: i64, causal: bool) -> Graph {
 fn trips_are_summed_over_the_coordinates_used() {
     for (p, tile, n, causal) in [(4, 8, 32, true), (5, 4, 24, false), (1, 2, 2, true)] {
         let a = run(&ragged(p, tile, n, causal));
-        let (mut runs, mut touched) = (0u128, HashSet::new());
+        let (mut runs, mut touched) = (0u128, HashSet::default());
         let mut busiest = 0;
         for c in 0..p {
             let stop = if causal { (c + 1) * tile } else { (c * 2 * tile).min(n) };
@@ -265,7 +264,7 @@ fn enumerated(rows: i64, cols: i64, (a, b, t): (i64, i64, i64), pick: u32) -> (G
     // every position's points, and the elements that each CTA fetches
     let (mut points, mut fetched) = (0u128, 0u128);
     for i in 0..a * b {
-        let mut here = HashSet::new();
+        let mut here = HashSet::default();
         for z in 0..owner[2].1 {
             let coords = [i / b, i % b, z];
             let (mut rb, mut cb, mut rs, mut cs) = (0, 0, rows, cols);
@@ -322,7 +321,7 @@ proptest::proptest! {
             })[0]
         });
         let a = run(&b.finish(out));
-        let (mut runs, mut seen) = (0u128, HashSet::new());
+        let (mut runs, mut seen) = (0u128, HashSet::default());
         for q in 0..p {
             for i in (q..n).step_by(step as usize) {
                 runs += 1;

@@ -31,7 +31,7 @@ use super::cost::{Key, OpCost};
 use super::cx::Cx;
 use super::footprint::Print;
 use super::record::{Bound, Certainty, LaunchRecord, Ratio, Site};
-use super::roofline::{self, Group, Groups, Traffic};
+use super::roofline::{self, Group, Groups, Placed, Rows, Traffic};
 use crate::ops::Role;
 use crate::target::Target;
 use crate::types::dim::Env;
@@ -61,13 +61,13 @@ pub(super) fn predict<'c>(
     cx: &Cx<'c>,
     target: &'c Target,
     ops: &[OpCost<'c>],
-    grouped: &Groups,
+    (groups, placed): (&Groups, &Placed),
     launches: &[LaunchRecord],
     footprints: &[Print],
     lru: Option<u128>,
 ) -> Option<Predicted> {
-    let groups = &grouped.all;
-    let traffic = traffic(cx, target, grouped, footprints, lru);
+    let groups = (groups.all.as_slice(), placed.each.as_slice());
+    let traffic = missed(placed.traffic.clone(), lru);
     let cold = play(cx, target, ops, launches, (groups, &traffic, false))?;
     let kept = roofline::last_cache(target).map_or(0, |(_, n)| n);
     let fits = traffic.iter().map(|t| t.moved).sum::<u128>() <= kept;
@@ -81,7 +81,7 @@ pub(super) fn predict<'c>(
         ps: picoseconds(cold.total),
         warm_ps: picoseconds(warm),
         is: cold.is,
-        bound_ps: roofline::placed(cx, measured, grouped, launches, footprints, false).ps,
+        bound_ps: placed.bound(measured, footprints, false).ps,
         form: "cold".into(),
         rates,
         unrated,
@@ -91,15 +91,8 @@ pub(super) fn predict<'c>(
     Some(Predicted { record, of_groups: cold.of_groups, lru })
 }
 
-/// What each group moves.
-fn traffic(
-    cx: &Cx,
-    target: &Target,
-    groups: &Groups,
-    footprints: &[Print],
-    lru: Option<u128>,
-) -> Vec<Traffic> {
-    let mut traffic = roofline::traffic(cx, target, groups, footprints);
+/// What each group moves, where `lru` says what one launch misses.
+fn missed(mut traffic: Vec<Traffic>, lru: Option<u128>) -> Vec<Traffic> {
     // of several launches it is not said which of them misses
     if let ([t], Some(n)) = (traffic.as_mut_slice(), lru) {
         let through = t.moved + t.again;
@@ -127,14 +120,14 @@ fn play<'a, 'c>(
     target: &'c Target,
     ops: &'a [OpCost<'c>],
     launches: &'a [LaunchRecord],
-    (groups, traffic, warm): (&[Group], &[Traffic], bool),
+    ((groups, rows), traffic, warm): ((&[Group], &[Rows]), &[Traffic], bool),
 ) -> Option<Predictor<'a, 'c>> {
     let mut p = Predictor::new(cx, target, ops, launches)?;
     let mut at = 0;
-    for (group, t) in groups.iter().zip(traffic) {
+    for ((group, rows), t) in groups.iter().zip(rows).zip(traffic) {
         let which: Vec<usize> = (at..at + group.1.len()).collect();
         at += group.1.len();
-        p.group(group, &which, t, (warm, None));
+        p.group(group, &which, (t, rows), warm);
     }
     Some(p)
 }
@@ -171,20 +164,13 @@ impl<'a, 'c> Predictor<'a, 'c> {
         })
     }
 
-    /// Plays a group of the ops `which`; `even` is a launch whose units all do as much.
-    fn group(
-        &mut self,
-        group: &Group,
-        which: &[usize],
-        t: &Traffic,
-        (warm, even): (bool, Option<usize>),
-    ) {
+    /// Plays a group of the ops `which`, whose rows are its bound's.
+    fn group(&mut self, group: &Group, which: &[usize], (t, rows): (&Traffic, &Rows), warm: bool) {
         let before = self.total;
         match group.0 {
             Some(l) => {
                 let rates = (self.rates.target, roofline::MEASURED);
-                let how = (warm, even);
-                let floor = roofline::group_bound(self.cx, rates, group, self.launches, t, how);
+                let floor = roofline::group_bound(rates, rows, t, warm);
                 self.launch(l, which, t, &floor);
             }
             None => which.iter().for_each(|i| self.op(*i, t)),

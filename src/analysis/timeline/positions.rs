@@ -5,13 +5,14 @@
 //! that is free first.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use super::super::cost::OpCost;
 use super::super::cx::Cx;
 use super::super::trips::Trips;
 use super::rates::Fs;
+use crate::base::HashMap;
 use crate::types::dim::Env;
 use crate::types::placement::{AxisId, MeshId};
 
@@ -108,17 +109,19 @@ fn axis(cx: &Cx, levels: &[(usize, u64)], id: AxisId) -> Option<Axis> {
     Some(Axis { id, place: place(cx, levels, a.mesh)?, stride, extent: small(cx.extent(id)) })
 }
 
-/// One table of trips: its axes, those among them that tell grid positions apart, the runs.
-struct Table {
-    coarse: Vec<usize>,
+/// Runs by the axes that tell grid positions apart.
+struct Runs {
+    /// These axes, each with the stride of its coordinate in `counts`.
+    strides: Vec<(usize, usize)>,
+    counts: Vec<u128>,
     part: Option<usize>,
-    by: HashMap<Vec<i64>, u128>,
 }
 
 /// The positions of a launch of `n`.
 pub(super) fn positions(cx: &Cx, ops: &[&OpCost], launch: usize, n: u64) -> Positions {
     let levels = levels(cx, launch);
-    let mut ids: Vec<AxisId> = ops.iter().flat_map(|o| o.run.trips.axes.iter().copied()).collect();
+    let mut ids: Vec<AxisId> =
+        ops.iter().flat_map(|o| o.run.trips.axes().iter().copied()).collect();
     ids.sort_unstable();
     ids.dedup();
     let axes: Vec<Axis> = ids.iter().filter_map(|a| axis(cx, &levels, *a)).collect();
@@ -133,32 +136,27 @@ pub(super) fn positions(cx: &Cx, ops: &[&OpCost], launch: usize, n: u64) -> Posi
     let places: Vec<Option<Place>> = parts.iter().map(|p| place(cx, &levels, *p)).collect();
     let tables = tables(ops, &axes, &parts);
     let mut out = Positions { kinds: vec![], order: vec![], bound: false };
-    let mut seen: HashMap<(Vec<u128>, Vec<bool>), u32> = HashMap::new();
+    let mut seen: HashMap<(Vec<u128>, Vec<bool>), u32> = HashMap::default();
     let told = if axes.is_empty() && parts.is_empty() { 1 } else { n.min(POSITIONS) };
     for p in 0..told {
-        let coord = |a: &Axis| a.place.index(p).map(|i| (i / a.stride.max(1) % a.extent) as i64);
-        let at: Vec<Option<i64>> = axes.iter().map(coord).collect();
+        let coord = |a: &Axis| a.place.index(p).map(|i| (i / a.stride.max(1) % a.extent) as usize);
+        let at: Vec<Option<usize>> = axes.iter().map(coord).collect();
         let inside: Vec<bool> =
             places.iter().map(|x| x.is_none_or(|x| x.index(p).is_some())).collect();
-        let key: Vec<u128> = tables.iter().map(|t| t.runs(&at, &inside)).collect();
+        let runs: Vec<u128> = tables.iter().map(|t| t.of(&at, &inside)).collect();
+        let all = runs.iter().copied().fold(0, u128::saturating_add);
         let next = out.kinds.len() as u32;
-        let k = *seen.entry((key, inside)).or_insert(next);
+        let k = *seen.entry((runs, inside)).or_insert(next);
         if k == next {
             let mut env = base.clone();
             for (a, c) in axes.iter().zip(&at) {
-                set(cx, &mut env, a.id, c.unwrap_or(0));
+                set(cx, &mut env, a.id, c.unwrap_or(0) as i64);
             }
             let in_part = |(m, x): (&MeshId, &Option<Place>)| {
                 x.is_none_or(|x| x.index(p).is_some()).then_some(*m)
             };
-            let runs = tables.iter().map(|t| {
-                let inside: Vec<bool> =
-                    places.iter().map(|x| x.is_none_or(|x| x.index(p).is_some())).collect();
-                t.runs(&at, &inside)
-            });
-            let runs = runs.fold(0, u128::saturating_add);
             let parts = parts.iter().zip(&places).filter_map(in_part).collect();
-            out.kinds.push(Kind { env, parts, count: 0, runs });
+            out.kinds.push(Kind { env, parts, count: 0, runs: all });
         }
         if let Some(kind) = out.kinds.get_mut(k as usize) {
             kind.count += 1;
@@ -190,7 +188,7 @@ fn set(cx: &Cx, env: &mut Env, a: AxisId, v: i64) {
 }
 
 /// One table for each nest of loops and part.
-fn tables(ops: &[&OpCost], axes: &[Axis], parts: &[MeshId]) -> Vec<Table> {
+fn tables(ops: &[&OpCost], axes: &[Axis], parts: &[MeshId]) -> Vec<Runs> {
     let mut seen: Vec<(&Arc<Trips>, Option<MeshId>)> = vec![];
     let mut out = vec![];
     for o in ops {
@@ -199,24 +197,25 @@ fn tables(ops: &[&OpCost], axes: &[Axis], parts: &[MeshId]) -> Vec<Table> {
             continue;
         }
         seen.push(of);
-        let trips = &o.run.trips;
         let index = |a: &AxisId| axes.iter().position(|x| x.id == *a);
-        out.push(Table {
-            coarse: trips.axes.iter().filter_map(index).collect(),
+        let by = o.run.trips.by(|a| index(&a).is_some());
+        out.push(Runs {
+            strides: by.axes.iter().filter_map(index).zip(by.strides()).collect(),
+            counts: by.counts,
             part: o.run.part.and_then(|p| parts.iter().position(|x| *x == p)),
-            by: trips.by(|a| index(&a).is_some()),
         });
     }
     out
 }
 
-impl Table {
-    fn runs(&self, at: &[Option<i64>], inside: &[bool]) -> u128 {
+impl Runs {
+    fn of(&self, at: &[Option<usize>], inside: &[bool]) -> u128 {
         if self.part.and_then(|p| inside.get(p)) == Some(&false) {
             return 0;
         }
-        let key: Option<Vec<i64>> = self.coarse.iter().map(|i| at.get(*i).copied()?).collect();
-        key.and_then(|k| self.by.get(&k).copied()).unwrap_or(0)
+        let index: Option<usize> =
+            self.strides.iter().map(|(i, by)| Some(at.get(*i).copied()?? * by)).sum();
+        index.and_then(|i| self.counts.get(i).copied()).unwrap_or(0)
     }
 }
 

@@ -5,11 +5,12 @@
 //! (two warpgroups of consumers), and one for the asynchronous copies of each role, which are
 //! issued ahead of what reads them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::super::cost::{Entry, Key, OpCost};
 use super::super::cx::Cx;
 use super::rates::{Fs, Pipe, Rates};
+use crate::base::HashMap;
 use crate::graph::{Def, HintArg, NodeId, NodeKind, ValueId};
 use crate::ops::Role;
 use crate::target::InstructionKind;
@@ -153,7 +154,7 @@ struct Issue {
 /// What one grid position does of an entry in one run.
 pub(super) fn at_position(cx: &Cx, o: &OpCost, e: &Entry) -> u128 {
     let coarse = |a: &AxisId| cx.rank(*a) <= cx.machine.grid;
-    let used = |a: &AxisId| o.run.trips.axes.contains(a);
+    let used = |a: &AxisId| o.run.trips.axes().contains(a);
     let inside = e.each.iter().filter(|a| !coarse(a));
     let sharing = o.run.active.iter().filter(|a| coarse(a) && !e.each.contains(a) && !used(a));
     let all = e.local.saturating_mul(cx.extent_of(inside)).saturating_mul(e.left.0);
@@ -189,7 +190,7 @@ pub(super) fn build<'c>(
     let root = Body { parent: None, bounds: None, items: vec![], of_lane: vec![] };
     let out =
         Program { tasks: vec![], bodies: vec![root], lanes: vec![], gates: vec![], most: vec![] };
-    let (tasks, barriers) = (HashMap::new(), HashMap::new());
+    let (tasks, barriers) = (HashMap::default(), HashMap::default());
     let mut b = Builder { cx, rates, ops, misses, barrier, outside, out, tasks, barriers, paid: 0 };
     b.all(which);
     b.out
@@ -378,8 +379,8 @@ impl Builder<'_, '_> {
             }
         }
         for c in &o.comm {
-            let runs = o.run.trips.by(|x| self.cx.rank(x) <= c.rank).into_values().max();
-            let each = c.per_unit.div_ceil(runs.unwrap_or(1).max(1));
+            let runs = o.run.trips.by(|x| self.cx.rank(x) <= c.rank).most();
+            let each = c.per_unit.div_ceil(runs.max(1));
             let outer = self.cx.machine.owner(Storage::Gmem).is_some_and(|g| c.rank <= g);
             if outer {
                 add(Pipe::Link, self.rates.bytes(Pipe::Link, each.saturating_mul(2)), 1);

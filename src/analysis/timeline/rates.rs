@@ -5,10 +5,11 @@
 //! from them is bounded by its own port, that of `smem`.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::super::roofline::{self, MEASURED, Rate};
 use super::record::RateRecord;
+use crate::base::HashMap;
 use crate::ops::facts::Resource;
 use crate::target::Target;
 use crate::types::placement::Storage;

@@ -2,13 +2,14 @@
 //! the rest takes the time that it took.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::super::changed::Changed;
 use super::super::cost::{Key, OpCost};
 use super::super::cx::Cx;
 use super::super::footprint::Print;
 use super::super::record::{LaunchRecord, Ratio};
-use super::super::roofline::{self, Groups, Traffic};
+use super::super::roofline::{self, Groups, Touched, Traffic};
 use super::super::sum;
 use super::rates::Pipe;
 use super::{Predicted, Predictor, picoseconds};
@@ -33,10 +34,11 @@ pub(in crate::analysis) fn with(
 ) -> Option<(Ratio, Ratio)> {
     let mut others = groups.clone();
     for (i, ops) in &changed.groups {
-        others.all.get_mut(*i)?.1.clone_from(ops);
-        *others.prints.get_mut(*i)? = roofline::footprints_of(cx, ops);
+        let group = others.all.get_mut(*i)?;
+        group.1.clone_from(ops);
+        *others.touched.get_mut(*i)? = Arc::new(Touched::of(cx, group));
     }
-    let traffic = super::traffic(cx, target, &others, footprints, now.lru);
+    let traffic = super::missed(roofline::traffic(cx, target, &others, footprints), now.lru);
     let mut total: u128 = now.of_groups.iter().sum();
     let joined_ops: BTreeSet<usize> = joins.iter().flat_map(|j| &j.groups).copied().collect();
     for i in &joined_ops {
@@ -48,7 +50,10 @@ pub(in crate::analysis) fn with(
         let own = even(cx, target, group, launches, changed.even);
         let mut p = Predictor::new(cx, target, &own, changed.launches)?;
         let which: Vec<usize> = (0..own.len()).collect();
-        p.group(group, &which, traffic.get(*i)?, (false, changed.even));
+        let of = (group, others.touched.get(*i)?.as_ref());
+        let rates = (target, roofline::MEASURED);
+        let rows = roofline::of_group(cx, rates, of, changed.launches, changed.even);
+        p.group(group, &which, (traffic.get(*i)?, &rows), false);
         total += p.total;
     }
     let mut started = 0;

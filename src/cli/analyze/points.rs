@@ -136,7 +136,11 @@ impl Asked {
             let (function, program, at) = (*f, (*name).clone(), p.clone());
             Some(keep(Cell { function, program, at, found, refusals }))
         };
-        points.par_iter().filter_map(one).collect()
+        match points {
+            // threads take longer to start than many an analysis
+            [point] => one(point).into_iter().collect(),
+            _ => points.par_iter().filter_map(one).collect(),
+        }
     }
 }
 
