@@ -292,3 +292,59 @@ fn a_view_of_what_was_made_is_a_result() {
         assert_eq!(gmem.amount, 2 * 16_384, "{end}");
     }
 }
+
+/// 33 clusters of 4 CTAs: w is the same for all, its rows are one for each CTA.
+fn loads(hints: &str, window: &str) -> Result<Analysis, Vec<String>> {
+    let text = format!(
+        "module M {{ target \"nvidia.h200_sxm\";
+         topology cluster = 33, cta = 4, thread = 128;
+         entry func f(w: bf16[132, 1000]) -> f32[132, 1000] {{
+             let mut o = empty(f32[132, 1000]);
+             mesh c = cluster[i: 33], g = cta[row: 4], t = thread[l: 128] {{
+                 {hints}
+                 let ws = reshard(w[{window}, ..], smem);
+                 o[c.i * 4 + g.row, ..] = cast(ws, f32);
+             }}
+             o
+         }} }}"
+    );
+    let sources = MemorySources::one("m.tf", text);
+    let session = Session::open(&sources, "m.tf", &[], Targets::default());
+    let root = session.roots()[0];
+    let said = |d: Vec<tilefoundry::diag::Diagnostic>| d.into_iter().map(|d| d.message).collect();
+    let compiled = session.compile(root);
+    let g = compiled.graph.as_ref().ok_or_else(|| said(session.diagnostics_of(root)))?;
+    let wrong = session.diagnostics_of(root);
+    if !wrong.is_empty() {
+        return Err(said(wrong));
+    }
+    let target = Target::builtin("nvidia.h200_sxm").unwrap();
+    let options = Options::default();
+    analyze(g, &Env::default(), Some(&target), &options).map_err(|d| said(vec![d]))
+}
+
+/// A cluster's CTAs that need the same part get it by one load: each fetches a quarter, for all. The
+/// parts that arrive, and what is distinct, stay as they are.
+#[test]
+fn one_load_reaches_the_ctas_of_a_cluster() {
+    let each = loads("#[via(tma)]", "c.i").unwrap();
+    let one = loads("#[via(tma), multicast]", "c.i").unwrap();
+    assert_eq!(figure(&each, "gmem.read.total"), 33 * 4 * 2000);
+    assert_eq!(figure(&one, "gmem.read.total"), 33 * 2000);
+    for a in [&each, &one] {
+        let row = a.ops.iter().find(|o| o.op == "reshard").unwrap();
+        assert_eq!(row.costs.traffic("gmem").unwrap().read.logical, 33 * 2000);
+        assert_eq!(row.costs.traffic("smem").unwrap().write.total, 33 * 4 * 2000);
+    }
+}
+
+#[test]
+fn a_load_for_several_needs_several() {
+    let refused = |hints: &str, window: &str| loads(hints, window).unwrap_err().join("; ");
+    let own = refused("#[via(tma), multicast]", "c.i * 4 + g.row");
+    assert!(own.contains("no two positions that this load could reach"), "{own}");
+    let plain = refused("#[multicast]", "c.i");
+    assert!(plain.contains("`multicast` needs the instruction that copies"), "{plain}");
+    let one = refused("#[via(cp_async), multicast]", "c.i");
+    assert!(one.contains("a copy by `cp_async` reaches one position only"), "{one}");
+}

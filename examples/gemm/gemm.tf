@@ -1,7 +1,7 @@
 //! A bf16 matrix product, 8192 x 17408 x 5120, as four kernels. `Grid` gives one tile of the result to
 //! each CTA. `Position` is persistent: 132 CTAs walk over the tiles in an order that shares rows in L2,
 //! and a producer warpgroup feeds two consumers. `Pair` has the same with clusters of two CTAs, which
-//! need the same rows of b; its twin `PairTma` is gemm.cu. `Global` splits the whole product and leaves
+//! share the loads of b; its twin `PairTma` is gemm.cu. `Global` splits the whole product and leaves
 //! roles open. All accumulate K in steps of 64, so that all four give the same bits.
 
 const M = 8192;
@@ -100,14 +100,11 @@ module Pair {
                 let cols = tn * BN..(tn + 1) * BN;
                 let mut acc: f32[BM, BN] in rmem[BM @ mma.w, BN] = zeros(f32[BM, BN]);
                 for k in tile(K, BK) {
-                    // the kernel fetches half of the rows of b in each CTA, for both
                     #[via(tma), buffers(4), regs(40)]
-                    let (at, bt) = on load {
-                        (
-                            reshard(a[rows, k], smem swizzle(3, 4, 3)),
-                            reshard(b[cols, k], smem swizzle(3, 4, 3)),
-                        )
-                    };
+                    let at = on load { reshard(a[rows, k], smem swizzle(3, 4, 3)) };
+                    // each CTA fetches half of the rows, for both
+                    #[via(tma), multicast, buffers(4), regs(40)]
+                    let bt = on load { reshard(b[cols, k], smem swizzle(3, 4, 3)) };
                     #[atom(wgmma, n = 256), regs(232)]
                     on mma {
                         acc = acc + matmul(at, bt, transpose_b = true, out = f32);

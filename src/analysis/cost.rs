@@ -25,7 +25,7 @@ use super::shape::{Grain, Shape, Touch};
 use super::trips::Trips;
 use super::walk::{self, FrameId, Step};
 use super::window;
-use crate::diag::Diagnostic;
+use crate::diag::{Code, Diagnostic};
 use crate::graph::ValueId;
 use crate::ops::facts::{AxisAccess, Per, Resource};
 use crate::ops::{Call, Role};
@@ -337,6 +337,21 @@ fn entry(
     })
 }
 
+/// The axes whose positions get a part by one load, where the op asks for that.
+pub(super) fn multicast(cx: &Cx, cost: &OpCost) -> Option<Vec<AxisId>> {
+    cost.op.node.hint("multicast")?;
+    let target = cx.machine.target?;
+    let level = target.instruction(cost.op.via()?)?.multicast.as_deref()?;
+    let outer = target.level_index(level)?;
+    let reached = |a: &AxisId| cx.rank(*a) > outer && cx.rank(*a) <= cx.machine.grid;
+    Some(cost.replicated.iter().copied().filter(reached).collect())
+}
+
+/// How many positions one load reaches, where the op asks for it.
+fn together(cx: &Cx, cost: &OpCost) -> Option<u128> {
+    multicast(cx, cost).map(|axes| axes.iter().map(|a| cx.extent(*a)).product())
+}
+
 /// Storages whose traffic is that of grid positions, not of each of their threads.
 fn at_grid(s: Storage) -> bool {
     matches!(s, Storage::Gmem | Storage::Host)
@@ -370,7 +385,20 @@ fn traffic(
     let is = is.and(certainty(!overlap));
     let mut apart = shape.axes_of(t);
     apart.retain(|a| !cx.machine.apart(t.storage, cx.rank(*a)));
-    let entry = entry(cx, cost, key, is, (&fine, &apart), &count)?;
+    let mut entry = entry(cx, cost, key, is, (&fine, &apart), &count)?;
+    if let Some(n) = together(cx, cost).filter(|_| read && at_grid(t.storage)) {
+        if n < 2 {
+            let hint = cost.op.node.hint("multicast").map_or(cost.op.node.span, |h| h.span);
+            let msg = "no two positions that this load could reach need the same of it";
+            let d = Diagnostic::new(Code::BadHint, hint, msg)
+                .label(cost.op.node.span, "each position copies another part");
+            return Err(d.help("leave `multicast` out, or let positions of a cluster share a part"));
+        }
+        // each loads an n-th of the part, for all
+        for x in [&mut entry.local, &mut entry.flight, &mut entry.total, &mut entry.grid] {
+            *x = x.div_ceil(n);
+        }
+    }
     Ok(Entry { by_data: by_data && shape.is != Certainty::Exact, value: Some(t.value), ..entry })
 }
 

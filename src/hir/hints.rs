@@ -20,6 +20,7 @@ enum To {
 const KNOWN: &[(&str, To, &str)] = &[
     ("via", To::Reshard, "via(tma)"),
     ("buffers", To::Reshard, "buffers(4)"),
+    ("multicast", To::Reshard, "multicast"),
     ("atom", To::Contraction, "atom(wgmma, n = 256)"),
     ("unroll", To::Loop, "unroll(4)"),
     ("regs", To::On, "regs(240)"),

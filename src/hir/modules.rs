@@ -203,10 +203,42 @@ pub fn check_graph(g: &Graph, t: &Target) -> Vec<Diagnostic> {
     diags
 }
 
+/// One load for several positions: what copies can do it, and there are such positions.
+fn multicast(g: &Graph, n: &Node, h: &Hint, t: &Target) -> Option<Diagnostic> {
+    let bad = |msg: String| Diagnostic::new(Code::BadHint, h.span, msg);
+    let able = t.instructions().iter().filter(|i| i.multicast.is_some());
+    let able: Vec<&str> = able.map(|i| i.hint.as_str()).collect();
+    let Some(first) = able.first() else {
+        return Some(bad(format!("`{}` has no copy that reaches several positions", t.id())));
+    };
+    let fix = format!("`#[via({first}), multicast]`");
+    let Some(via) = n.hint("via") else {
+        return Some(bad("`multicast` needs the instruction that copies".into()).help(fix));
+    };
+    // what is wrong with the instruction itself is said of `via`
+    let (_, HintArg::Word(word)) = via.args.first()? else { return None };
+    let i = t.instruction(word)?;
+    let Some(level) = &i.multicast else {
+        let msg = format!("a copy by `{word}` reaches one position only");
+        return Some(bad(msg).label(via.span, "the instruction").help(fix));
+    };
+    let from = g.ty(*n.inputs.first()?).place.storage;
+    if from != Storage::Gmem {
+        let msg = format!("`multicast` loads from gmem, this copies from {}", from.name());
+        return Some(bad(msg).label(n.span, "this copy"));
+    }
+    if g.topology.iter().any(|(l, _)| l == level) {
+        return None;
+    }
+    let msg = format!("the topology has no `{level}`, whose positions would share this load");
+    Some(bad(msg).help(format!("`topology {level}, cta = 2, ..` makes two of each")))
+}
+
 fn hint(g: &Graph, n: &Node, h: &Hint, t: &Target) -> Option<Diagnostic> {
     let want = match h.name.as_str() {
         "via" => InstructionKind::Copy,
         "atom" => InstructionKind::Matrix,
+        "multicast" => return multicast(g, n, h, t),
         _ => return None,
     };
     let (_, HintArg::Word(word)) = h.args.first()? else {

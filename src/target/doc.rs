@@ -399,6 +399,8 @@ fn instruction(r: &mut Reader, mut t: Table, draft: &Draft) -> Option<Instructio
             }
         }
     }
+    let levels = draft.levels.iter().map(|l| l.name.as_str());
+    let multicast = reference(r, &mut t, "multicast", "a level", levels);
     let bytes = sizes(r, &mut t, "bytes");
     let [run_bytes, max_rank, max_extent, align, max_group] =
         ["run_bytes", "max_rank", "max_extent", "align", "max_group"]
@@ -433,6 +435,7 @@ fn instruction(r: &mut Reader, mut t: Table, draft: &Draft) -> Option<Instructio
         b,
         acc,
         moves,
+        multicast,
         bytes,
         run_bytes,
         max_rank,

@@ -236,6 +236,8 @@ pub struct Instruction {
     pub acc: Vec<String>,
     /// Copy: pairs of storages, from and to.
     pub moves: Vec<(String, String)>,
+    /// Copy: the level in whose positions one load may reach several finer ones.
+    pub multicast: Option<String>,
     /// Copy: bytes that one participant moves.
     pub bytes: Option<Sizes>,
     /// Copy: the contiguous run is a multiple of this many bytes.

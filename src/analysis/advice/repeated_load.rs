@@ -2,6 +2,7 @@
 
 use super::look::{Access, accesses, name, op_name};
 use super::{Bytes, Draft, Edit, Program, Rule};
+use crate::analysis::cost::multicast;
 use crate::analysis::footprint::footprints;
 use crate::analysis::record::Certainty;
 use crate::ops::Role;
@@ -18,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
     size: "The bytes that the named edit does not read: with one load for n positions, all but an \
            n-th; with twice the tile, half. A cache between the units and `gmem` gives most of \
            them, so the bound counts them on that cache only.",
-    remedy: "Share a load among the positions that need it (a cluster with multicast), or give each \
+    remedy: "Share a load among the positions that need it (with the hint `multicast`), or give each \
              position a larger tile: twice the tile along one axis halves the loads of the other.",
     find,
 };
@@ -91,7 +92,9 @@ fn idle_axes(p: &Program, a: &Access) -> Vec<AxisId> {
         split.contains(x) || vars.iter().any(of) || o.run.trips.axes().contains(x)
     };
     let wide = |x: &&AxisId| p.cx.rank(**x) <= p.cx.machine.grid && p.cx.extent(**x) > 1;
-    o.run.active.iter().filter(wide).filter(|x| !uses(x)).copied().collect()
+    let shared = multicast(p.cx, o).unwrap_or_default();
+    let idle = o.run.active.iter().filter(wide).filter(|x| !uses(x) && !shared.contains(x));
+    idle.copied().collect()
 }
 
 /// The edit to try, and by what it divides the loads.
@@ -103,9 +106,17 @@ fn edit(p: &Program, axes: &[AxisId], value: &str, times: u128) -> (u128, String
     match (axes.first(), most) {
         (Some(a), Some(n)) => {
             let (n, along) = (u128::from(n).min(p.cx.extent(*a)), p.cx.graph.meshes.axis_name(*a));
+            let copies = p.cx.machine.target.map(|t| t.instructions()).unwrap_or_default();
+            let how = copies.iter().find(|i| i.multicast.is_some()).map_or(String::new(), |i| {
+                format!(
+                    ", as a {} with `#[via({}), multicast]`",
+                    i.multicast.as_deref().unwrap_or_default(),
+                    i.hint
+                )
+            });
             let edit = format!(
-                "let {n} positions along {along} share one load of {value} ({n} times less); twice \
-                 the tile along it would halve the loads ({half} instead of {times})"
+                "let {n} positions along {along} share one load of {value}{how} ({n} times less); \
+                 twice the tile along it would halve the loads ({half} instead of {times})"
             );
             (n, edit)
         }
