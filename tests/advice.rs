@@ -278,6 +278,31 @@ fn one_tile_for_every_position() {
     assert!(f.edit.contains("4 loads of it instead of 8"), "{}", f.edit);
 }
 
+/// A cluster holds 8 CTAs at most: with 4 in each, a load can reach those 4, or those of 2 clusters.
+#[test]
+fn a_group_has_room_for_few_more() {
+    let of = |hints: &str| {
+        analysis(&format!(
+            "module M {{ target \"nvidia.h200_sxm\"; topology cluster = 32, cta = 4, thread = 128;
+             entry func f(w: bf16[1000]) -> f32[128, 8] {{
+                 let mut o = empty(f32[128, 8]);
+                 mesh c = cluster[i: 32], g = cta[row: 4], t = thread[l: 128] {{
+                     {hints}
+                     let ws = reshard(w, smem);
+                     o[c.i * 4 + g.row, ..] = cast(ws[..8], f32);
+                 }}
+                 o
+             }} }}"
+        ))
+    };
+    let f = one(&of("#[via(tma)]"), "repeated-load");
+    assert!(f.edit.contains("let 4 positions along g.row share"), "{}", f.edit);
+    assert_eq!(moved(&f), (128 * 2000 - 32 * 2000, 0));
+    let f = one(&of("#[via(tma), multicast]"), "repeated-load");
+    assert!(f.edit.contains("let 2 positions along c.i share"), "{}", f.edit);
+    assert_eq!(moved(&f), (32 * 2000 - 16 * 2000, 0));
+}
+
 /// 256 f32 are 1024 B of smem, read to rmem and written back.
 #[test]
 fn there_and_back() {

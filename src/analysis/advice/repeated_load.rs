@@ -2,7 +2,7 @@
 
 use super::look::{Access, accesses, name, op_name};
 use super::{Bytes, Draft, Edit, Program, Rule};
-use crate::analysis::cost::multicast;
+use crate::analysis::cost::{OpCost, multicast};
 use crate::analysis::footprint::footprints;
 use crate::analysis::record::Certainty;
 use crate::ops::Role;
@@ -56,7 +56,7 @@ fn draft(p: &Program, a: &Access, all: u128) -> Option<Draft> {
     if !by.is_empty() {
         what.push_str(&format!(": positions along {} load the same part", by.join(", ")));
     }
-    let (share, edit) = edit(p, &axes, &value, times);
+    let (share, edit) = edit(p, o, &axes, &value, times);
     let left = a.e.total.div_ceil(share.max(1)).max(distinct);
     let mut d = Draft::new(what, edit);
     d.bytes = Some(Bytes { of: "gmem".into(), read: a.e.total - left, write: 0 });
@@ -97,15 +97,28 @@ fn idle_axes(p: &Program, a: &Access) -> Vec<AxisId> {
     idle.copied().collect()
 }
 
+/// How many positions along an axis one load could reach: as many as a group of the target holds,
+/// besides those that it holds already.
+fn reach(p: &Program, o: &OpCost, axis: AxisId) -> Option<u128> {
+    let target = p.cx.machine.target?;
+    let groups = target.instructions().iter().filter(|i| i.kind == InstructionKind::Group);
+    let (most, level) = groups.filter_map(|i| Some((i.max_group?, &i.level))).max()?;
+    let outer = target.level_index(level)?;
+    let inner = |x: &&AxisId| (outer + 1..=p.cx.machine.grid).contains(&p.cx.rank(**x));
+    let held = match inner(&&axis) {
+        true => 1,
+        false => p.cx.extent_of(o.run.active.iter().filter(inner)),
+    };
+    Some((u128::from(most) / held).min(p.cx.extent(axis))).filter(|n| *n > 1)
+}
+
 /// The edit to try, and by what it divides the loads.
-fn edit(p: &Program, axes: &[AxisId], value: &str, times: u128) -> (u128, String) {
-    let groups = p.cx.machine.target.map(|t| t.instructions()).unwrap_or_default();
-    let most = groups.iter().filter(|i| i.kind == InstructionKind::Group);
-    let most = most.filter_map(|i| i.max_group).max();
+fn edit(p: &Program, o: &OpCost, axes: &[AxisId], value: &str, times: u128) -> (u128, String) {
     let half = times.div_ceil(2);
-    match (axes.first(), most) {
-        (Some(a), Some(n)) => {
-            let (n, along) = (u128::from(n).min(p.cx.extent(*a)), p.cx.graph.meshes.axis_name(*a));
+    let reached = axes.iter().rev().filter_map(|a| Some((*a, reach(p, o, *a)?)));
+    match (axes.first(), reached.max_by_key(|r| r.1)) {
+        (Some(_), Some((a, n))) => {
+            let along = p.cx.graph.meshes.axis_name(a);
             let copies = p.cx.machine.target.map(|t| t.instructions()).unwrap_or_default();
             let how = copies.iter().find(|i| i.multicast.is_some()).map_or(String::new(), |i| {
                 format!(
