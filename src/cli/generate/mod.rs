@@ -106,6 +106,9 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         );
         return Reply::usage(text);
     }
+    // this thread takes part in the work of each op, where it would hand it over and sleep; a pool
+    // that is there already stays as it is
+    let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
     match generate(args, &s) {
         Ok(r) => {
             let out = if args.json { r.json(&s.name(), args) } else { r.report(&s.name()) };
