@@ -31,6 +31,7 @@ from transformers import DynamicCache, Qwen3Config, Qwen3ForCausalLM
 
 ROOT = Path(__file__).resolve().parent.parent
 MODEL = ROOT / "examples/models/qwen3_1_7b"
+THREADS = len(os.sched_getaffinity(0))
 DTYPES = {"bf16": torch.bfloat16, "f32": torch.float32}
 
 
@@ -83,7 +84,7 @@ def save_first(file, logits, cache):
 
 
 def read_once(folder):
-    """A process that adds up the bytes of the checkpoint, thrice; the best time."""
+    """A process that adds up the bytes of the checkpoint, thrice."""
     whole = torch.from_file(str(folder / "model.safetensors"), dtype=torch.int64,
                             size=(folder / "model.safetensors").stat().st_size // 8)
     times = []
@@ -188,10 +189,10 @@ def main():
     p.add_argument("--tokens", type=int, default=16)
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--f32", action="store_true", help="PyTorch in f32 too (7 GB)")
-    p.add_argument("--binary", type=Path, default=ROOT / "target/release/tilefoundry")
+    p.add_argument("--binary", type=lambda f: Path(f).resolve(), default=ROOT / "target/release/tilefoundry")
     p.add_argument("--side", choices=["bf16", "f32", "floor"], help=argparse.SUPPRESS)
     args = p.parse_args()
-    torch.set_num_threads(os.cpu_count())
+    torch.set_num_threads(THREADS)
     if args.side:
         made = read_once(args.folder) if args.side == "floor" else torch_steps(
             args.folder, args.side, args.prompt, args.tokens)
@@ -206,7 +207,7 @@ def main():
             runs[name].append(process(command))
     version = subprocess.run([args.binary, "--version"], capture_output=True, text=True).stdout.strip()
     print(f"{version}, torch {torch.__version__}, transformers {transformers.__version__}, "
-          f"{os.cpu_count()} threads, weights {file.stat().st_size / 1e9:.3f} GB, "
+          f"{THREADS} threads, weights {file.stat().st_size / 1e9:.3f} GB, "
           f"{args.rounds} rounds of {len(args.prompt)} + {args.tokens} tokens")
     table(runs, file.stat().st_size)
     same(runs)

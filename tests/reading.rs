@@ -92,11 +92,13 @@ fn recorded(record: &Value) -> Option<[String; 4]> {
     let bounds = record["roofline"]["bounds"].as_array()?;
     let placed = bounds.iter().find(|b| b["name"] == "placed" && b["form"] == "cold")?;
     let ns = |v: &Value| ratio(v).map(|ps| format!("{} ns", ps / 1000.0));
-    // what is predicted slower is not what to do next
+    // what is predicted slower is not what to do next, but for a launch that only it is charged
     let saves = |f: &&Value| {
         let s = &f["saves"];
-        let [from, to] = ["from_ps", "to_ps"].map(|k| ratio(&s["predicted"][k]));
-        ratio(&s["ps"]).is_some_and(|n| n > 0.0) && to.is_none_or(|to| Some(to) <= from)
+        let of = |k: &str| ratio(&s["predicted"][k]);
+        let rises = of("to_ps").zip(of("launch_ps")).zip(of("from_ps"));
+        let rises = rises.is_some_and(|((to, launch), from)| to - launch > from);
+        ratio(&s["ps"]).is_some_and(|n| n > 0.0) && !rises
     };
     let (next, gain) = match all.iter().find(saves) {
         Some(f) => (f["kind"].as_str()?.to_string(), ns(&f["saves"]["ps"])?),

@@ -125,6 +125,9 @@ pub fn run(common: &Common, args: &Args) -> Reply {
         Ok(s) => s,
         Err(r) => return r,
     };
+    // this thread takes part in the work of each op, where it would hand it over and sleep; a pool
+    // that is there already stays as it is
+    let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
     let name = twin.as_ref().map_or_else(|| s.name(), |t| t.name.clone());
     match generate(args, &s, twin.as_ref()) {
         Ok(r) => {

@@ -34,11 +34,23 @@ pub fn few_rows(a: Mat<bf16>, b: Mat<bf16>, out: &mut [f32]) -> bool {
     if m > FEW || n == 0 || m == 0 || !(b.row_stride == 1 || b.col_stride == 1) {
         return false;
     }
-    out.fill(0.0);
-    let left: Vec<f32> =
-        (0..m * k).map(|i| a.at(i / k.max(1), i % k.max(1)).map_or(0.0, |x| widen(*x))).collect();
+    if k == 0 {
+        out.fill(0.0);
+        return true;
+    }
+    let mut left = vec![0f32; m * k];
+    for (i, row) in left.chunks_mut(k).enumerate() {
+        let at = i * a.row_stride;
+        match a.data.get(at..at + k).filter(|_| a.col_stride == 1) {
+            Some(line) => row.iter_mut().zip(line).for_each(|(o, x)| *o = widen(*x)),
+            None => {
+                let of = |c| a.at(i, c).map_or(0.0, |x| widen(*x));
+                row.iter_mut().enumerate().for_each(|(c, o)| *o = of(c));
+            }
+        }
+    }
     let columns = COLUMNS[usize::from(b.row_stride != 1)];
-    for (row, x) in out.chunks_mut(n).zip(left.chunks(k.max(1))) {
+    for (row, x) in out.chunks_mut(n).zip(left.chunks(k)) {
         let part = |(c, o): (usize, &mut [f32])| {
             let first = c * columns;
             pulp::Arch::new().dispatch(|| match b.row_stride == 1 {
