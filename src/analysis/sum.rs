@@ -86,7 +86,9 @@ fn busiest_of(cx: &Cx, loads: &[&Load]) -> (u128, Certainty) {
     let extents: Vec<i64> = axes.iter().map(|a| cx.extent(*a) as i64).collect();
     let added = added(loads);
     let place = |a: &AxisId| axes.iter().position(|x| x == a);
-    let tables: Vec<(&[u128], Vec<(usize, usize)>)> = added
+    // the counts of a table, and by how much each coordinate moves in it
+    type Strided<'t> = (&'t [u128], Vec<(usize, usize)>);
+    let tables: Vec<Strided> = added
         .iter()
         .map(|t| (&t.counts[..], t.axes.iter().filter_map(place).zip(t.strides()).collect()))
         .collect();

@@ -195,7 +195,8 @@ impl Process {
             _ => "the process ended".to_string(),
         };
         let text = self.said.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
-        if let Some(line) = text.lines().next() {
+        // a panic begins with an empty line
+        if let Some(line) = text.lines().find(|l| !l.trim().is_empty()) {
             why += &format!("; it said: {line}");
         }
         why

@@ -171,7 +171,8 @@ impl Expr {
                     if sum != 0 {
                         terms.push((x.clone(), sum));
                     }
-                    (a.next(), b.next());
+                    a.next();
+                    b.next();
                 }
             }
         }

@@ -22,6 +22,13 @@ pub fn lacking(s: &Selected, point: &Point, wide: bool) -> Option<String> {
     })
 }
 
+/// The same of so many bytes that are made before anything runs.
+pub fn lacking_bytes(what: &str, need: u128) -> Option<String> {
+    let free = available()?;
+    let gib = |n: u128| format!("{:.3} GiB", n as f64 / f64::from(1u32 << 30));
+    (need > free).then(|| format!("{what} take {}, this machine has {} free", gib(need), gib(free)))
+}
+
 /// Bytes that a program may still take; only Linux says so.
 fn available() -> Option<u128> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::contract::Contract;
 use super::{Args, Engine, OnDevice, Stop, Token, at_count};
-use crate::check::inputs::{Bound, wanted};
-use crate::cli::check::given::Stated;
+use crate::check::inputs::{Bound, Wanted, wanted};
+use crate::cli::check::given::{Lack, Stated};
+use crate::cli::check::room;
 use crate::cli::common::Selected;
 use crate::cli::progress::Bar;
 use crate::cli::twins::{self, Given, Twin};
@@ -88,6 +89,16 @@ impl Source<'_> {
         let all = wanted(&self.module.graph, &point.env)?;
         let is_weight = |k: &ParamKind| matches!(k, ParamKind::Weight { .. });
         let weights: Vec<_> = all.iter().filter(|w| is_weight(&w.kind)).cloned().collect();
+        if self.args.weights.as_deref().is_some_and(|w| w.starts_with("random")) {
+            let bytes = |w: &Wanted| {
+                let n = w.shape.iter().fold(1u128, |n, x| n.saturating_mul(*x as u128));
+                n.saturating_mul(u128::from(w.dtype.bits())) / 8
+            };
+            let need = weights.iter().map(bytes).fold(0, u128::saturating_add);
+            if let Some(text) = room::lacking_bytes("random weights", need) {
+                return Err(Stop::Lack(Lack::File(text)));
+            }
+        }
         let (weights_of, scale) = (self.args.weights.clone(), self.args.scale);
         let stated = Stated { inputs: vec![], weights: weights_of, scale };
         let mut given = stated.weights_of(&weights)?.tensors.into_iter();
