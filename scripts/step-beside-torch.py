@@ -190,9 +190,11 @@ def main():
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--f32", action="store_true", help="PyTorch in f32 too (7 GB)")
     p.add_argument("--binary", type=lambda f: Path(f).resolve(), default=ROOT / "target/release/tilefoundry")
-    p.add_argument("--side", choices=["bf16", "f32", "floor"], help=argparse.SUPPRESS)
+    p.add_argument("--side", choices=["bf16", "f32", "floor", "write"], help=argparse.SUPPRESS)
     args = p.parse_args()
     torch.set_num_threads(THREADS)
+    if args.side == "write":
+        return write(args.folder)
     if args.side:
         made = read_once(args.folder) if args.side == "floor" else torch_steps(
             args.folder, args.side, args.prompt, args.tokens)
@@ -200,7 +202,8 @@ def main():
     args.folder.mkdir(parents=True, exist_ok=True)
     file = args.folder / "model.safetensors"
     if not file.exists():
-        write(args.folder)
+        # in a process of its own: what this one ever held counts as held by those that it starts
+        subprocess.run([sys.executable, str(Path(__file__).resolve()), str(args.folder), "--side", "write"], check=True)
     runs = {name: [] for name in sides(args)}
     for _ in range(args.rounds):
         for name, command in sides(args).items():

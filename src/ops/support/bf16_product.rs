@@ -52,11 +52,7 @@ pub fn few_rows(a: Mat<bf16>, b: Mat<bf16>, out: &mut [f32]) -> bool {
     let columns = COLUMNS[usize::from(b.row_stride != 1)];
     for (row, x) in out.chunks_mut(n).zip(left.chunks(k)) {
         let part = |(c, o): (usize, &mut [f32])| {
-            let first = c * columns;
-            pulp::Arch::new().dispatch(|| match b.row_stride == 1 {
-                true => dots(x, b, first, o),
-                false => rows(x, b, first, o),
-            });
+            pulp::Arch::new().dispatch(Columns { x, b, first: c * columns, out: o });
         };
         match spread(n.saturating_mul(k)) {
             true => row.par_chunks_mut(columns).enumerate().for_each(part),
@@ -66,20 +62,46 @@ pub fn few_rows(a: Mat<bf16>, b: Mat<bf16>, out: &mut [f32]) -> bool {
     true
 }
 
+/// The columns that a thread takes. No closure: the processor's own instructions reach only what is
+/// inlined in the call that has them.
+struct Columns<'a> {
+    x: &'a [f32],
+    b: Mat<'a, bf16>,
+    first: usize,
+    out: &'a mut [f32],
+}
+
+impl pulp::NullaryFnOnce for Columns<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        match self.b.row_stride == 1 {
+            true => dots(self.x, self.b, self.first, self.out),
+            false => rows(self.x, self.b, self.first, self.out),
+        }
+    }
+}
+
+/// The lanes of a sum. No vector of them lies across two lines of the cache.
+#[repr(align(64))]
+struct Lanes([f32; LANES]);
+
 /// Columns whose elements lie one after the other.
 #[inline(always)]
 fn dots(x: &[f32], b: Mat<bf16>, first: usize, out: &mut [f32]) {
     for (j, o) in out.iter_mut().enumerate() {
         let at = (first + j) * b.col_stride;
         let column = b.data.get(at..at + x.len()).unwrap_or(&[]);
-        let mut lanes = [0f32; LANES];
+        let mut sums = Lanes([0f32; LANES]);
         let (xs, x_rest) = x.as_chunks::<LANES>();
         let (ys, y_rest) = column.as_chunks::<LANES>();
         for (x, y) in xs.iter().zip(ys) {
-            for ((l, x), y) in lanes.iter_mut().zip(x).zip(y) {
+            for ((l, x), y) in sums.0.iter_mut().zip(x).zip(y) {
                 *l += *x * widen(*y);
             }
         }
+        let mut lanes = sums.0;
         for ((l, x), y) in lanes.iter_mut().zip(x_rest).zip(y_rest) {
             *l += *x * widen(*y);
         }
