@@ -299,6 +299,8 @@ fn generated(name: &str, text: String) -> Result<(), Failed> {
 fn show_param(p: &Param) -> String {
     let name = p.name;
     match &p.default {
+        DefaultValue::Required if !p.positional => format!("{name} = .."),
+        DefaultValue::Absent if !p.positional => format!("[{name} = ..]"),
         DefaultValue::Required if matches!(p.kind, ParamKind::Tensors) => format!("{name}.."),
         DefaultValue::Required => name.to_string(),
         DefaultValue::Absent => format!("[{name}]"),
@@ -338,7 +340,7 @@ fn numbers(values: &[f64]) -> String {
 
 fn ops_page() -> Result<(), Failed> {
     let mut out = String::from(
-        "# Ops\n\nGenerated from the registry. Parameters in brackets may be left out; those with a value are given by name.\nEvery example runs in the tests.\n\n",
+        "# Ops\n\nGenerated from the registry. Parameters in brackets may be left out; those with `=` are given by name.\nEvery example runs in the tests.\n\n",
     );
     let mut group = "";
     for o in OPS {

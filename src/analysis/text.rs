@@ -308,7 +308,16 @@ impl Report<'_> {
         let few = self.limit(MOST);
         let rest = more(a.capacity.len().saturating_sub(few));
         self.line(&format!("capacity            peak   in place  allocated      limit{rest}"));
-        for p in a.capacity.iter().take(few) {
+        // what is nearest to its limit first
+        let used = |p: &&PeakRecord| {
+            let limit = p.limit.map_or(f64::INFINITY, |l| l.max(1) as f64);
+            p.allocated_in_place as f64 / limit
+        };
+        let mut all: Vec<&PeakRecord> = a.capacity.iter().collect();
+        if !self.full {
+            all.sort_by(|x, y| used(y).total_cmp(&used(x)));
+        }
+        for p in all.into_iter().take(few) {
             let limit = p.limit.map_or("unrated".to_string(), |l| bytes(u128::from(l)));
             let verdict = if p.exceeded { "  exceeded" } else { "" };
             self.line(&format!(
