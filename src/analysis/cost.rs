@@ -390,8 +390,10 @@ fn traffic(
         if n < 2 {
             let hint = cost.op.node.hint("multicast").map_or(cost.op.node.span, |h| h.span);
             let msg = "no two positions that this load could reach need the same of it";
-            let d = Diagnostic::new(Code::BadHint, hint, msg)
-                .label(cost.op.node.span, "each position copies another part");
+            let d = Diagnostic::new(Code::BadHint, hint, msg).label(
+                cost.op.node.span,
+                "positions copy other parts, run other trips, or do not run",
+            );
             return Err(d.help("leave `multicast` out, or let positions of a cluster share a part"));
         }
         // each loads an n-th of the part, for all

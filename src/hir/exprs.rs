@@ -106,7 +106,7 @@ impl Elab<'_> {
         let (a, b) = (self.int_expr(lo), self.int_expr(hi));
         let (Some(start), Some(b)) = (a, b) else { return Val::Error };
         let stop = if inclusive { b.add(&Expr::one()) } else { b };
-        Val::Window(Window { start, stop, tile: None })
+        Val::Window(Box::new(Window { start, stop, tile: None }))
     }
 
     fn unary(&mut self, op: UnaryOp, operand: &ast::Expr, span: Span) -> Val {
@@ -394,7 +394,7 @@ impl Elab<'_> {
                 }
                 None => Val::Error,
             },
-            Val::Window(w) => self.window_field(w, name, span),
+            Val::Window(w) => self.window_field(*w, name, span),
             Val::Config(c) => match c.get(&name.text) {
                 Some(v) => config_value(v),
                 None => {

@@ -125,7 +125,7 @@ impl Elab<'_> {
             return Walked::Tiles(args);
         }
         match self.expr(iter) {
-            Val::Window(w) => Walked::Range(w),
+            Val::Window(w) => Walked::Range(*w),
             Val::Error => Walked::Nothing,
             v => match v.items() {
                 Some(items) => Walked::Items(items),
@@ -279,6 +279,6 @@ impl Elab<'_> {
         let i = Expr::var(id);
         let start = lo.add(&i.mul(&n));
         let w = Window { stop: start.add(&n), start, tile: Some(Tile { index: i, end: hi, pad }) };
-        Some((id, Expr::zero(), trips, Expr::one(), Val::Window(w)))
+        Some((id, Expr::zero(), trips, Expr::one(), Val::Window(Box::new(w))))
     }
 }

@@ -262,7 +262,7 @@ fn absorb(
                 operands: vec![(i, format!("axis {k} is `{shown}`"))],
                 help: match fits.map(|s| show_split(&s, &extent, &g.vars, &g.meshes)) {
                     Some(s) => format!("`{s}` in its place ends where the new axes do: split it so, or `reshard` it first"),
-                    None => "no split over these mesh axes as they are ends where the new axes do: divide one, as in `thread[warp: 8, lane: 32]`, and split each part over one of them, or `reshard` to fewer positions, or reshape before it is split".into(),
+                    None => "no split over these mesh axes in this order ends where the new axes do: divide one, as in `thread[warp: 8, lane: 32]`, and split each part over one of them, or `reshard` to fewer positions, or reshape before it is split".into(),
                 },
             });
         };

@@ -323,7 +323,7 @@ impl Elab<'_> {
         env.set(var, i);
         let at = |e: &Expr| e.eval(&env).map(Expr::int);
         Some(match val {
-            Val::Window(w) => Val::Window(Window {
+            Val::Window(w) => Val::Window(Box::new(Window {
                 start: at(&w.start)?,
                 stop: at(&w.stop)?,
                 tile: match &w.tile {
@@ -333,7 +333,7 @@ impl Elab<'_> {
                     }
                     None => None,
                 },
-            }),
+            })),
             _ => Val::int(Expr::int(i)),
         })
     }

@@ -131,7 +131,7 @@ impl Elab<'_> {
         }
         match self.expr(s) {
             Val::Error => None,
-            Val::Window(w) => self.window_sub(w, extent, s.span),
+            Val::Window(w) => self.window_sub(*w, extent, s.span),
             v => {
                 let i = self.int(v, s.span)?;
                 if i.as_int().is_some_and(|k| k < 0) {

@@ -74,7 +74,7 @@ pub enum Val {
     Tensor(ValueId),
     Tuple(Vec<Val>),
     List(Vec<Val>),
-    Window(Window),
+    Window(Box<Window>),
     Mesh(MeshId),
     DType(DType),
     Type(Box<WrittenType>),

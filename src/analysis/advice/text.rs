@@ -115,10 +115,11 @@ fn saving(s: &Saving, up_to: &str) -> String {
     }
 }
 
-/// What becomes of the prediction, where that is a thousandth of it.
+/// What becomes of the prediction.
 fn predicted(p: &Predicted) -> Option<String> {
     let (from, to) = (p.from_ps.as_f64(), p.to_ps.as_f64());
-    if (to - from).abs() * 1000.0 < from {
+    // what is the same to the digits that are shown is not told
+    if time(to) == time(from) {
         return None;
     }
     let mut text = format!("predicted {} instead of {}", time(to), time(from));
