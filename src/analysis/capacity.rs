@@ -217,6 +217,9 @@ fn peak<'b>(cx: &Cx, held: &Held<'b>) -> (PeakRecord, Vec<&'b Buffer>) {
     (record, here)
 }
 
+/// Parts of a split that would fit, at most: more of them would be no larger than a few words.
+const MOST_PARTS: u128 = 1 << 14;
+
 /// Shallower rings, then the smallest finer split over grid positions that fits every owner.
 fn would_fit(
     cx: &Cx,
@@ -259,7 +262,7 @@ fn finer(cx: &Cx, held: &[Held], found: &[(PeakRecord, Vec<&Buffer>)], i: usize)
         all.find(|(h, n)| small(h) && h.limit.is_some_and(|l| *n > u128::from(l)))
     };
     let fits = |k: u128| misses(k).is_none();
-    let k = (2..=most.min(1 << 20)).find(|k| largest.stored.divides(*k) && fits(*k))?;
+    let k = (2..=most.min(MOST_PARTS)).find(|k| largest.stored.divides(*k) && fits(*k))?;
     let positions = cx
         .walk
         .frame(largest.birth.frame)

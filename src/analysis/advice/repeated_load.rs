@@ -109,7 +109,9 @@ fn reach(p: &Program, o: &OpCost, axis: AxisId) -> Option<u128> {
         true => 1,
         false => p.cx.extent_of(o.run.active.iter().filter(inner)),
     };
-    Some((u128::from(most) / held).min(p.cx.extent(axis))).filter(|n| *n > 1)
+    // groups are alike: as many positions as divide the axis
+    let (extent, most) = (p.cx.extent(axis), u128::from(most) / held);
+    (2..=most.min(extent)).rev().find(|n| extent.is_multiple_of(*n))
 }
 
 /// The edit to try, and by what it divides the loads.
