@@ -348,3 +348,29 @@ fn a_load_for_several_needs_several() {
     let one = refused("#[via(cp_async), multicast]", "c.i");
     assert!(one.contains("a copy by `cp_async` reaches one position only"), "{one}");
 }
+
+/// Bytes of `gmem` in the `placed` bound. The last cache of the device has 60 MiB.
+fn at_least(body: &str) -> u128 {
+    let a = analysed(body);
+    let bound = a.roofline.as_ref().unwrap().bound("placed", "cold").unwrap();
+    bound.rows.iter().find(|r| r.resource == "gmem").unwrap().amount
+}
+
+#[test]
+fn a_bound_holds_for_the_best_of_caches() {
+    const MIB: u128 = 1 << 20;
+    // w is kept while s goes by, which nothing reads again
+    let kept =
+        "entry func f(w: f32[8, 1048576], s: f32[32, 1048576]) -> (f32[8], f32[32], f32[8]) {
+        (sum(w, dim = 1), sum(s, dim = 1), sum(w * w, dim = 1)) }";
+    let small = 4 * (8 + 32 + 8);
+    // and so is w * w, of 32 MiB
+    assert_eq!(at_least(kept), (32 + 128) * MIB + small);
+    // 128 MiB made and read again: all but 60 are stored and fetched, and the input is read once
+    let chain = "entry func f(x: f32[32, 1048576]) -> f32[32] { sum(x * x, dim = 1) }";
+    assert_eq!(at_least(chain), (128 + 68 + 68) * MIB + 4 * 32);
+    // an input that is read twice: all but 60 MiB come again
+    let twice = "entry func f(x: f32[32, 1048576]) -> (f32[32], f32[32]) {
+        (sum(x, dim = 1), max(x, dim = 1)) }";
+    assert_eq!(at_least(twice), (128 + 68) * MIB + 4 * 64);
+}

@@ -7,14 +7,14 @@
 //! `placed`: the total work, as authored. Of a launch of P positions on U units, the busiest unit
 //! runs at least `max(total / min(P, U), one position's)`, and `ceil(P / U)` positions where all
 //! are alike; its rate is 1/U of the device's. At `gmem`, a launch (and each op outside meshes)
-//! moves its distinct bytes once; a read of what was touched before misses at least
-//! `bytes touched since - capacity` of the last cache, for no policy keeps more. What a launch
+//! moves its distinct bytes once; of what it reads that was touched before, all but the capacity of
+//! the last cache is missed, for no policy holds more when it starts. What a launch
 //! reads again beyond its distinct bytes is the last cache's traffic, but for what one position must
 //! read from memory again in the trips of its loop (see [`must_miss`]); what waves and trips are
 //! predicted to miss is no bound and stands in `reuse`. What a loop outside meshes
 //! touches again misses at least in the share of its working set that exceeds the cache. The
-//! distinct bytes of results reach `gmem`; of anything else only what a cache of that capacity
-//! cannot have kept until it is used.
+//! distinct bytes of results reach `gmem`; of anything else, where a launch is the first to read it,
+//! all but the capacity.
 //!
 //! Where the target states no cache of `gmem` at all, every read and write goes there.
 //!
@@ -523,27 +523,23 @@ fn innermost(cx: &Cx, o: &OpCost) -> Option<usize> {
 enum Written {
     /// A result reaches it once, whatever happens.
     Result,
-    /// The bytes since the last write, and how many of them were surely stored.
-    Kept { bytes: u128, stored: u128 },
+    /// The bytes of the last write that nothing has read since.
+    Kept(u128),
 }
 
 impl Default for Written {
     fn default() -> Written {
-        Written::Kept { bytes: 0, stored: 0 }
+        Written::Kept(0)
     }
 }
 
 impl Written {
-    /// Bytes that were stored before a touch at which at least `gone` of the buffer had left the
-    /// cache. What was stored once since it was written need not be again.
-    fn touch(&mut self, gone: u128, write: u128) -> u128 {
-        let Written::Kept { bytes, stored } = self else { return 0 };
-        let more = gone.min(*bytes).saturating_sub(*stored);
-        *stored += more;
-        if write > 0 {
-            *self = Written::Kept { bytes: write, stored: 0 };
-        }
-        more
+    /// Bytes of the last write that a touch is the first to read again.
+    fn touch(&mut self, read: u128, write: u128) -> u128 {
+        let Written::Kept(bytes) = self else { return 0 };
+        let first = read.min(*bytes);
+        *bytes = if write > 0 { write } else { *bytes - first };
+        first
     }
 }
 
@@ -600,7 +596,8 @@ pub(super) fn traffic(
     let inputs: HashSet<ValueId> = cx.graph.params.iter().map(|p| p.value).collect();
     let results = footprints.iter().filter(|f| f.record.persistent);
     let mut kept: HashMap<ValueId, Written> = results.map(|f| (f.root, Written::Result)).collect();
-    let mut out = vec![];
+    let mut out: Vec<Traffic> = vec![];
+    let mut reads = 0;
     for ((launch, ops), touched_here) in groups.all.iter().zip(&groups.touched) {
         let (mut moved, mut least) = (touched_here.missed, touched_here.missed);
         let (mut written, mut through) = (0u128, 0u128);
@@ -612,6 +609,9 @@ pub(super) fn traffic(
             Some(over) if set > 0 => again.saturating_mul(over) / set,
             _ => 0,
         };
+        // bytes that were touched before, and of those the ones that are read first since they were
+        // written: when the group starts, the cache holds no more of either than its capacity
+        let (mut before, mut new) = (0u128, 0u128);
         // what the group itself touches does not come before what it touches beside
         let mut here: Vec<(Held, u128)> = vec![];
         for f in &touched_here.prints {
@@ -633,10 +633,12 @@ pub(super) fn traffic(
             // was touched has another part that was not
             let part = covered.get(&part_of).copied().unwrap_or(0);
             let fresh = if inputs.contains(&f.root) { read.saturating_sub(part) } else { 0 };
-            let first = gone.unwrap_or(0).max(fresh).min(read);
-            let stored = kept.entry(f.root).or_default().touch(gone.unwrap_or(0), write);
             let again = f.read_total.saturating_sub(read) + f.write_total.saturating_sub(write);
-            least += (first + stored + lost(again)).div_ceil(f.devices);
+            // as much as it writes may be what it reads
+            let old = read.saturating_sub(write).min(part);
+            before += old.div_ceil(f.devices);
+            new += kept.entry(f.root).or_default().touch(old, write).div_ceil(f.devices);
+            least += (fresh + lost(again)).div_ceil(f.devices);
             let fetched = gone.unwrap_or(read).max(fresh).min(read);
             moved += (fetched + write + lost(again)).div_ceil(f.devices);
             written += write.div_ceil(f.devices);
@@ -644,6 +646,9 @@ pub(super) fn traffic(
             is = is.and(f.record.read_is).and(f.record.write_is);
             here.push((part_of, read.max(write)));
         }
+        least += before.saturating_sub(capacity);
+        reads += least;
+        least += new.saturating_sub(capacity);
         // each buffer once, at its last touch
         for (root, bytes) in here {
             *covered.entry(root).or_default() += bytes;
@@ -655,6 +660,12 @@ pub(super) fn traffic(
             recent.insert(root, (at, bytes));
         }
         out.push(Traffic { moved, least, written, again: through.saturating_sub(moved), is });
+    }
+    // what all groups together read of the inputs is read, whatever of it each is the first to read
+    let read = |f: &&Print| inputs.contains(&f.root) && cached(target);
+    let distinct = footprints.iter().filter(read).map(|f| f.record.read.div_ceil(f.devices));
+    if let Some(last) = out.last_mut() {
+        last.least += distinct.sum::<u128>().saturating_sub(reads);
     }
     out
 }

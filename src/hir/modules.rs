@@ -231,7 +231,8 @@ fn multicast(g: &Graph, n: &Node, h: &Hint, t: &Target) -> Option<Diagnostic> {
         return None;
     }
     let msg = format!("the topology has no `{level}`, whose positions would share this load");
-    Some(bad(msg).help(format!("`topology {level}, cta = 2, ..` makes two of each")))
+    let unit = t.grid_level().map_or("cta", |l| l.name.as_str());
+    Some(bad(msg).help(format!("`topology {level}, {unit} = 2, ..` puts two in each")))
 }
 
 fn hint(g: &Graph, n: &Node, h: &Hint, t: &Target) -> Option<Diagnostic> {

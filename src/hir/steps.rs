@@ -45,16 +45,16 @@ pub struct Launch {
     /// One for each parameter of the kernel.
     pub args: Vec<Arg>,
     /// `grid`, `block`, `cluster`, `smem`, as far as they are given.
-    pub options: Vec<Numbers>,
+    pub options: Vec<LaunchOption>,
     pub cooperative: bool,
     pub span: Span,
     /// The calls it stands in: `step/layer`.
     pub path: String,
 }
 
-/// The numbers of an option of a launch.
+/// An option of a launch, with its numbers.
 #[derive(Clone, Debug)]
-pub struct Numbers {
+pub struct LaunchOption {
     pub name: String,
     pub of: Vec<(Expr, Span)>,
 }
@@ -394,7 +394,7 @@ impl Elab<'_> {
             let Some(a) = launch_value(q, ty, v) else { return };
             args.push(a);
         }
-        let Some(mut options) = self.launch_options_of(l) else { return };
+        let Some(mut options) = self.open_options(l) else { return };
         let nodes = self.g.node_count();
         let path = self.g.scope_path(self.scope);
         let cooperative = options.iter().any(|o| o.name == "cooperative");
@@ -409,14 +409,14 @@ impl Elab<'_> {
         rec.launches.push((nodes, launch));
     }
 
-    fn launch_options_of(&mut self, l: &ast::Launch) -> Option<Vec<Numbers>> {
+    fn open_options(&mut self, l: &ast::Launch) -> Option<Vec<LaunchOption>> {
         let mut out = vec![];
         for o in &l.options {
             let mut of = vec![];
             for a in &o.args {
                 of.push((self.int_expr(&a.value)?, a.span));
             }
-            out.push(Numbers { name: o.name.text.clone(), of });
+            out.push(LaunchOption { name: o.name.text.clone(), of });
         }
         Some(out)
     }

@@ -89,7 +89,8 @@ impl Held {
                 (Some(_), Some(had)) => {
                     let (name, now) = (&b.name, b.bytes);
                     return Err(format!(
-                        "`{name}` had {had} B in a step and has {now} B in the next"
+                        "`{name}` had {had} B in a step and has {now} B in the next: declare it for the \
+                         largest, and use a window"
                     ));
                 }
                 _ => {
@@ -461,7 +462,7 @@ mod tests {
         held.more(&j, &data).unwrap();
         j.buffers[0].bytes = 5;
         let why = held.more(&j, &data).map(|_| ()).unwrap_err();
-        assert_eq!(why, "`w` had 4 B in a step and has 5 B in the next");
+        assert!(why.starts_with("`w` had 4 B in a step and has 5 B in the next: "), "{why}");
         assert!(Held::default().more(&job(&[], &[1], false), &|_| None).is_err());
     }
 }

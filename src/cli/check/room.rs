@@ -11,7 +11,6 @@ pub fn lacking(s: &Selected, point: &Point, wide: bool) -> Option<String> {
     let peaks = a.capacity.iter().filter(|p| p.storage == "gmem" || p.storage == "host");
     // in f64 every value of a narrower float grows, at most by four from f16
     let need = peaks.map(|p| p.allocated).max()?.saturating_mul(if wide { 4 } else { 1 });
-    let gib = |n: u128| format!("{:.3} GiB", n as f64 / f64::from(1u32 << 30));
     (need > free).then(|| {
         format!(
             "`{}` holds up to {} at these sizes, this machine has {} free",
@@ -25,8 +24,11 @@ pub fn lacking(s: &Selected, point: &Point, wide: bool) -> Option<String> {
 /// The same of so many bytes that are made before anything runs.
 pub fn lacking_bytes(what: &str, need: u128) -> Option<String> {
     let free = available()?;
-    let gib = |n: u128| format!("{:.3} GiB", n as f64 / f64::from(1u32 << 30));
     (need > free).then(|| format!("{what} take {}, this machine has {} free", gib(need), gib(free)))
+}
+
+fn gib(n: u128) -> String {
+    format!("{:.3} GiB", n as f64 / f64::from(1u32 << 30))
 }
 
 /// Bytes that a program may still take; only Linux says so.

@@ -96,7 +96,8 @@ impl Source<'_> {
             };
             let need = weights.iter().map(bytes).fold(0, u128::saturating_add);
             if let Some(text) = room::lacking_bytes("random weights", need) {
-                return Err(Stop::Lack(Lack::File(text)));
+                let fix = "take a checkpoint, or a smaller model with `--const` or `--config`";
+                return Err(Stop::Lack(Lack::File(format!("{text}: {fix}"))));
             }
         }
         let (weights_of, scale) = (self.args.weights.clone(), self.args.scale);
@@ -109,7 +110,10 @@ impl Source<'_> {
         let bound = Bound { tensors: tensors.collect(), sources: vec![] };
         if let Some(x) = steps.prepared.iter().find(|x| !x.graph.dims.is_empty()) {
             let name = steps.graph.value_name(x.value);
-            let text = format!("`{name}` is prepared once, and depends on a dim that grows");
+            let text = format!(
+                "`{name}` is prepared once, and depends on a dim that grows: \
+                 prepare it for as many tokens as there can be, and use a window"
+            );
             return Err(Stop::Refused(text));
         }
         let graph = &self.module.graph;
